@@ -378,6 +378,150 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 		       cairn_show_name show_name, char *buf, size_t size);
 
 /*
+ * Aggregates: hits summed up in the kernel, by key, instead of an event for each
+ *
+ *	struct cairn_aggregate sum = {CAIRN_AGGREGATE_SUM, "n"};
+ *	struct cairn_aggregate_opts opts = {
+ *		.size = sizeof(opts), .items = &sum, .n_items = 1, .by = "$tid, s->name"};
+ *	cairn_trace_aggregate(t, &opts, &err);		// before the first cairn_trace_add()
+ *	cairn_trace_add(t, "FUNC if n > 0", &err);
+ *	...						// attach, start, wait, detach
+ *	cairn_trace_aggregates(t, &table, &err);
+ *	for (size_t i = 0; i < table->n_rows; i++)
+ *		cairn_aggregate_key_print(t, &table->rows[i], 0, CAIRN_VALUE_TEXT, stdout);
+ *
+ * Each function has rows of its own. A key that finds no room adds to the row of the others of its
+ * function. So the rows of a function and its others together have all its hits.
+ */
+enum cairn_aggregate_kind {
+	CAIRN_AGGREGATE_COUNT,
+	CAIRN_AGGREGATE_SUM,
+	CAIRN_AGGREGATE_AVG,
+	CAIRN_AGGREGATE_MIN,
+	CAIRN_AGGREGATE_MAX,
+	CAIRN_AGGREGATE_HIST,  /* by powers of two */
+	CAIRN_AGGREGATE_LHIST, /* by steps */
+};
+
+struct cairn_aggregate {
+	enum cairn_aggregate_kind kind;
+	/*
+	 * An expression over the parameters, as in a condition but without && and || and strings;
+	 * of LHIST with ",FROM,TO,STEP" after it; of COUNT NULL.
+	 */
+	const char *text;
+};
+
+struct cairn_aggregate_opts {
+	size_t size; /* sizeof(struct cairn_aggregate_opts), set by the caller */
+	const struct cairn_aggregate *items;
+	size_t n_items; /* 1 to 8 */
+	/*
+	 * "KEY, ...", up to 16: an expression, with :str or :hex after it, or $pid, $tid, $comm,
+	 * $cpu, $cgroup (its number) or $site. NULL: one row per function.
+	 */
+	const char *by;
+	/* Most keys that have rows, of all functions together; 0: 8192. */
+	uint32_t max_keys;
+	/* Each cairn_trace_aggregates() begins anew, and keys have room again. */
+	bool clears;
+};
+
+/*
+ * cairn_trace_aggregate - the trace's hits are summed up, and make no events
+ *
+ * @opts  its texts are copied
+ * Returns 0. -EINVAL: probes were added already, or a text that is no such list (err shows where
+ * with a caret). -ERANGE: too many aggregates, keys or steps. -EOPNOTSUPP: a key that is not there
+ * yet. -ENOMEM. What is wrong with a function's parameters is an error of cairn_trace_add(): an
+ * expression is available at a site, or the site is refused as for a listed value.
+ */
+int cairn_trace_aggregate(struct cairn_trace *t, const struct cairn_aggregate_opts *opts,
+			  struct cairn_err *err);
+
+/* An integer of -(2^127) to 2^127: its size, as two words, and its sign. */
+struct cairn_number {
+	bool is_negative;
+	uint64_t high, low;
+};
+
+/* As snprintf, in decimal. */
+size_t cairn_number_text(const struct cairn_number *n, char *buf, size_t size);
+
+struct cairn_aggregate_bucket {
+	struct cairn_number from, to; /* both are in it */
+	bool is_below, is_above;      /* of LHIST: there is no from, or no to */
+	uint64_t count;
+};
+
+struct cairn_aggregate_value {
+	uint64_t n;          /* hits whose number was read */
+	uint64_t unreadable; /* the others: memory that could not be read, or a division by 0 */
+	/*
+	 * Whether there is a number. AVG, MIN and MAX of no hits have none; nor have SUM and AVG
+	 * after 2^32 hits on one processor, as their sum may have wrapped.
+	 */
+	bool is_known;
+	struct cairn_number number; /* MIN, MAX; of SUM and AVG the sum */
+	/* HIST and LHIST: from the first one that is not empty to the last one. */
+	const struct cairn_aggregate_bucket *buckets;
+	uint32_t n_buckets;
+};
+
+struct cairn_aggregate_row {
+	const struct cairn_trace_probe *probe;
+	bool is_others; /* hits of all keys of the probe that found no room; has no key */
+	uint64_t hits;
+	const struct cairn_aggregate_value *values; /* as many as there are aggregates */
+	const uint8_t *key;                         /* for cairn_aggregate_key_print() */
+};
+
+/*
+ * Those with the largest value of the first aggregate first; for MIN the smallest, for histograms
+ * the most hits. Others come last.
+ */
+struct cairn_aggregates {
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+	uint64_t hits;           /* of all rows */
+	size_t n_rows;
+	const struct cairn_aggregate_row *rows;
+};
+
+/*
+ * cairn_trace_aggregates - the rows so far, or since the last call when the trace clears
+ *
+ * Without clearing, while hits come, a row may have a hit that is not yet in all its values. After
+ * cairn_trace_detach(), and when the trace clears, the rows are exact.
+ *
+ * @ret  freed by cairn_aggregates_free(), before the trace is closed
+ * Returns 0; -EINVAL: the trace does not aggregate, or is not attached; -EAGAIN: a hit has been in
+ * progress for a second (it waits for a page), and the rows are in the next result; -ENOMEM, or the
+ * errors of bpf(2).
+ * Cost: two system calls per key, four when the trace clears. Threads: as the handle.
+ */
+int cairn_trace_aggregates(struct cairn_trace *t, struct cairn_aggregates **ret,
+			   struct cairn_err *err);
+void cairn_aggregates_free(struct cairn_aggregates *a); /* takes NULL */
+
+/* The keys of a row, in the order of opts.by. */
+uint32_t cairn_trace_n_keys(const struct cairn_trace *t);
+/* As it was written, without its modifiers; "$pid". */
+const char *cairn_trace_key_text(const struct cairn_trace *t, uint32_t i);
+/* The expression of an aggregate, without its range; NULL: of COUNT. */
+const char *cairn_trace_aggregate_text(const struct cairn_trace *t, uint32_t i);
+
+/*
+ * cairn_aggregate_key_print - one key of a row that has keys, as cairn_event_value_print() does
+ *
+ * Returns 0, -EINVAL, or a negative errno from @out.
+ */
+int cairn_aggregate_key_print(const struct cairn_trace *t, const struct cairn_aggregate_row *row,
+			      uint32_t i, enum cairn_value_style style, FILE *out);
+/* True if the key is a string that goes on. */
+bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_aggregate_row *row,
+				uint32_t i);
+
+/*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled
  *
  * Takes a trace that is not attached. Returns nothing because closing a link cannot fail.
@@ -386,10 +530,15 @@ void cairn_trace_detach(struct cairn_trace *t);
 
 /* Counts of one probe. */
 struct cairn_trace_counts {
-	uint64_t events;    /* handed out */
-	uint64_t lost;      /* the ring buffer was full */
+	uint64_t events;    /* handed out; of aggregates: in the rows that were last read */
+	uint64_t lost;      /* the ring buffer was full; of aggregates: too many hits at a time */
 	uint64_t filtered;  /* the condition did not hold */
 	uint64_t undecided; /* the condition needed memory that could not be read: no event */
+	/*
+	 * Of aggregates: updates that the kernel refused though there was room. The hit is among
+	 * the others, or missing in a MIN or MAX.
+	 */
+	uint64_t failed;
 };
 
 struct cairn_trace_stats {

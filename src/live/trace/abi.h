@@ -133,8 +133,9 @@ struct trace_site_entry {
 	__u32 op;
 	__u32 probe;
 	__u8 has_condition;
-	__u8 weight; /* enum trace_weight */
-	__u8 pad[6];
+	__u8 weight;    /* enum trace_weight */
+	__u8 is_signed; /* of aggregates: a bit per update whose number is signed */
+	__u8 pad[5];
 };
 
 /* A string in a record: this, then the bytes. The NUL is counted in it. */
@@ -154,6 +155,7 @@ struct trace_counts_entry {
 	__u64 lost;
 	__u64 filtered;
 	__u64 undecided;
+	__u64 failed; /* of aggregates: a map refused an update, though it had room */
 };
 
 enum trace_filter {
@@ -165,5 +167,74 @@ enum trace_filter {
 /* Sizes of records; one BPF program each. The smallest that holds the probe's values is used. */
 #define TRACE_CLASSES(X) X(64) X(128) X(256) X(512) X(1024) X(2048) X(4096)
 #define TRACE_N_CLASSES  7
+
+/*
+ * Aggregates: hits that are summed up in maps, and make no record
+ *
+ * The fetch program of a site writes into a slot instead of a record: first the numbers that are
+ * summed up, 8 bytes each, then the key.
+ *
+ *	OFFSET        SIZE  MEANING
+ *	0             8     number 0, extended to 64 bits
+ *	8             8     number 1, and so on
+ *	8 * numbers   4     probe
+ *	              4     faults: a bit per value of the key whose memory could not be read
+ *	              ...   $pid and the like, then values, where the plan put them
+ *
+ * Value i of the program is number i, and after the numbers the values of the key. The value of a
+ * key in the map is an array of 64-bit cells: the hits, then the cells of each update.
+ */
+#define TRACE_AGGREGATE_CLASSES(X) X(64) X(128) X(256) X(512)
+#define TRACE_N_AGGREGATE_CLASSES  4
+
+#define TRACE_UPDATES_MAX 8
+/* Hits of one processor that can be in progress: each may be preempted, or sleep. */
+#define TRACE_SLOTS       8
+
+/*
+ * The first cell of an update counts the hits whose number could not be read. The others:
+ *
+ *	SUM    the sum of the numbers' low 32 bits, that of their high 32 bits (with their sign)
+ *	MIN    the largest inverted number, so that 0 stands for none
+ *	MAX    the largest number. Signed numbers have their sign inverted in both
+ *	HIST   a bucket per power of two: n_below ones of negative numbers, from INT64_MIN on; one
+ *	       of 0; then those of 1, 2 to 3, 4 to 7 and so on
+ *	LHIST  below from, the steps from there, and above them
+ */
+enum trace_update_kind {
+	TRACE_UPDATE_NONE, /* the hits are enough */
+	TRACE_UPDATE_SUM,
+	TRACE_UPDATE_MIN,
+	TRACE_UPDATE_MAX,
+	TRACE_UPDATE_HIST,
+	TRACE_UPDATE_LHIST,
+};
+
+struct trace_update {
+	__u32 kind;
+	__u32 number; /* which one */
+	__u32 cell;   /* its first */
+	__u32 n_buckets;
+	__u32 n_below;
+	__u32 pad;
+	__s64 from;
+	__u64 step;
+};
+
+/* Where the key has what the kernel knows, as offsets in the slot; 0: the key does not have it. */
+struct trace_aggregate_plan {
+	__u32 n_numbers;
+	__u32 n_key; /* bytes, a multiple of 8; 0: there is one row per probe */
+	__u32 n_cells;
+	__u32 n_probes;
+	__u32 pid, tid, comm, cpu, cgroup, site;
+	struct trace_update updates[TRACE_UPDATES_MAX];
+};
+
+/* Odd while a hit uses it, so that a reader sees when a hit is over. */
+struct trace_slot {
+	__u64 turn;
+	char record[];
+};
 
 #endif

@@ -649,6 +649,67 @@ enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *
 	return why;
 }
 
+static enum cairn_unavailable close_part(struct compiler *c, uint32_t from, uint32_t value,
+					 enum cairn_unavailable why)
+{
+	if (why != CAIRN_AVAILABLE)
+		c->program->n = from;
+	else
+		fetch_close_value(c->program, from, value);
+	return why;
+}
+
+enum cairn_unavailable compile_number(struct compiler *c, const struct expr *e, uint32_t out,
+				      uint32_t value)
+{
+	uint32_t from = c->program->n;
+
+	fetch_barrier(c->program);
+	enum cairn_unavailable why = generate(c, e, 0);
+	if (why == CAIRN_AVAILABLE)
+		fetch_emit_store(c->program, out, 8);
+	return close_part(c, from, value, why);
+}
+
+enum cairn_unavailable compile_key(struct compiler *c, const struct expr *e, uint32_t out,
+				   uint32_t n_bytes, uint32_t value)
+{
+	const struct value_layout layout = {.out = (uint16_t)out, .n_bytes = (uint16_t)n_bytes};
+
+	return e->bit_size ? compile_number(c, e, out, value)
+			   : compile_value(c, e, false, &layout, value);
+}
+
+static enum cairn_unavailable store_key_string(struct compiler *c, const struct expr *e,
+					       uint32_t out, uint32_t log)
+{
+	struct operand o = {0};
+
+	TRY(compile_path(c, e, &o));
+	if (o.state != SCALAR && is_array(c, o.type)) {
+		TRY(load_address(c, &o));
+	} else {
+		TRY(load_bytes(c, &o, 8));
+		fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_POINTER;
+		fetch_emit_imm(c->program, FETCH_EQ, 0);
+		fetch_emit_store(c->program, out + offsetof(struct key_string, is_null), 1);
+		fetch_emit(c->program, FETCH_REG)->reg = TEMP_POINTER;
+	}
+	struct fetch_op *op = fetch_emit(c->program, FETCH_STRING);
+	op->out = (uint16_t)(out + offsetof(struct key_string, length));
+	op->size = (uint8_t)log;
+	return CAIRN_AVAILABLE;
+}
+
+enum cairn_unavailable compile_key_string(struct compiler *c, const struct expr *e, uint32_t out,
+					  uint32_t log, uint32_t value)
+{
+	uint32_t from = c->program->n;
+
+	fetch_barrier(c->program);
+	return close_part(c, from, value, store_key_string(c, e, out, log));
+}
+
 bool compile_is_constant(const struct fetch_program *p, uint32_t from)
 {
 	for (uint32_t i = from; i < p->n; i++) {

@@ -30,6 +30,25 @@ enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, b
 enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *e);
 
 /*
+ * The values of an aggregate, of which the program may have many, like compile_value(): a number
+ * extended to 8 bytes; a value of @n_bytes, of a bit-field 8; and a string of at most 1 << log
+ * bytes, as struct key_string.
+ */
+enum cairn_unavailable compile_number(struct compiler *c, const struct expr *e, uint32_t out,
+				      uint32_t value);
+enum cairn_unavailable compile_key(struct compiler *c, const struct expr *e, uint32_t out,
+				   uint32_t n_bytes, uint32_t value);
+enum cairn_unavailable compile_key_string(struct compiler *c, const struct expr *e, uint32_t out,
+					  uint32_t log, uint32_t value);
+
+/* A string in a key: what FETCH_STRING writes, after a byte that tells a NULL pointer. */
+struct key_string {
+	uint8_t is_null, pad;
+	uint16_t length;
+	char bytes[];
+};
+
+/*
  * compile_is_constant - whether the operations [@from, p->n) read no register and no memory
  *
  * Then fetch_run() gives a value that holds for every hit of the site.

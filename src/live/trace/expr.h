@@ -101,6 +101,19 @@ int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 int probe_parse_weighed(struct arena *arena, const char *text, struct probe_text *ret,
 			struct cairn_err *err);
 
+/*
+ * The number of an aggregate.
+ *
+ * @range  ",FROM,TO,STEP" comes after it, and is returned there; NULL: nothing does
+ * Errors as probe_parse().
+ */
+int probe_parse_number(struct arena *arena, const char *text, int64_t *range,
+		       struct probe_value_text *ret, struct cairn_err *err);
+
+/* "KEY, ...", at most @max of them. Errors as probe_parse(). */
+int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
+		     struct probe_value_text *ret, uint32_t *ret_n, struct cairn_err *err);
+
 /* States that something is wrong at @at of @text, with a caret. Returns @code. */
 __attribute__((format(printf, 5, 6))) int
 probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt, ...);
@@ -111,6 +124,8 @@ struct expr_scope {
 	struct cairn_sites *sites; /* completes types on demand; NULL when all are complete */
 	const struct cairn_function *function;
 	const char *text; /* of the probe, for errors */
+	/* What an expression is part of, for errors: "an aggregate"; NULL: "a condition". */
+	const char *part_of;
 };
 
 /*
@@ -126,6 +141,9 @@ int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_
  * long).
  */
 int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
+
+/* Of an expression with types: && || or a comparison of strings in it; NULL: there is none. */
+const struct expr *expr_with_jumps(const struct expr *e);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);

@@ -20,6 +20,7 @@ struct check {
 	struct cairn_sites *sites;
 	const struct cairn_function *function;
 	const char *text;
+	const char *part_of;
 	struct cairn_err *err;
 };
 
@@ -166,6 +167,8 @@ static int check_name(const struct check *c, struct expr *e)
 		e->value = (uint64_t)value;
 		return 0;
 	}
+	if (e->name[0] == '$')
+		return WRONG(c, e, "%s can only be a key of --by, alone", e->name);
 	int r = complete_enums(c);
 	if (r < 0)
 		return r;
@@ -347,6 +350,7 @@ static struct check check_in(const struct expr_scope *scope, struct cairn_err *e
 			      .sites = scope->sites,
 			      .function = scope->function,
 			      .text = scope->text,
+			      .part_of = scope->part_of ? scope->part_of : "a condition",
 			      .err = err};
 }
 
@@ -376,13 +380,11 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 		return 0;
 	}
 	if ((t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM) || !t->size || t->size > 8)
-		return WRONG(c, e, "%s cannot be part of a condition",
-			     type_text(c, e->type, name, sizeof(name)));
+		return WRONG(c, e, "%s cannot be part of %s",
+			     type_text(c, e->type, name, sizeof(name)), c->part_of);
 	if (t->byte_swapped)
-		return WRONG(
-			c, e,
-			"%s is stored in the other byte order, and cannot be part of a condition",
-			type_text(c, e->type, name, sizeof(name)));
+		return WRONG(c, e, "%s is stored in the other byte order, and cannot be part of %s",
+			     type_text(c, e->type, name, sizeof(name)), c->part_of);
 	bool is_signed = type_is_signed(c->types, e->type);
 	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;
 	e->is_long = bits > 32;
@@ -494,4 +496,16 @@ int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct c
 	struct check c = check_in(scope, err);
 
 	return check_condition(&c, e);
+}
+
+const struct expr *expr_with_jumps(const struct expr *e)
+{
+	const struct expr *found = NULL;
+
+	if (!e || e->is_path)
+		return NULL;
+	if (e->kind == EXPR_AND || e->kind == EXPR_OR || e->is_string)
+		return e;
+	found = expr_with_jumps(e->a);
+	return found ? found : expr_with_jumps(e->b);
 }

@@ -20,6 +20,7 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "trace/aggregate.h"
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
@@ -64,15 +65,32 @@ static struct bpf_program *class_program(const struct trace_bpf *bpf, unsigned i
 	return class < TRACE_N_CLASSES ? programs[class] : NULL;
 }
 
+/* The same of hits that are summed up; the sizes are the first of the others. */
+static struct bpf_program *aggregate_program(const struct trace_bpf *bpf, unsigned int class)
+{
+#define AGGREGATE_PROGRAM(n) bpf->progs.aggregate_##n,
+	struct bpf_program *programs[] = {TRACE_AGGREGATE_CLASSES(AGGREGATE_PROGRAM)};
+
+	return class < TRACE_N_AGGREGATE_CLASSES ? programs[class] : NULL;
+}
+
+static void choose_program(struct bpf_program *p, bool is_needed, struct attempt how)
+{
+	if (!p)
+		return;
+	bpf_program__set_autoload(p, is_needed);
+	if (how.backend == CAIRN_BACKEND_UPROBE_MULTI)
+		bpf_program__set_expected_attach_type(p, LINK_UPROBE_MULTI);
+	if (how.sleepable)
+		bpf_program__set_flags(p, BPF_F_SLEEPABLE);
+}
+
 static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
-		struct bpf_program *p = class_program(bpf, i);
-		bpf_program__set_autoload(p, class_is_needed(t, class_sizes[i]));
-		if (how.backend == CAIRN_BACKEND_UPROBE_MULTI)
-			bpf_program__set_expected_attach_type(p, LINK_UPROBE_MULTI);
-		if (how.sleepable)
-			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
+		bool is_needed = class_is_needed(t, class_sizes[i]);
+		choose_program(class_program(bpf, i), is_needed && !t->aggregates, how);
+		choose_program(aggregate_program(bpf, i), is_needed && t->aggregates, how);
 	}
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
 	bpf_program__set_autoload(bpf->progs.on_exit, how.children && t->opts.follow_children);
@@ -88,6 +106,8 @@ static uint32_t ring_bytes(const struct cairn_trace *t)
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
 	uint32_t n = t->opts.ring_bytes ? t->opts.ring_bytes : 8u << 20;
 
+	if (t->aggregates)
+		return page;
 	return power_of_two(n < page ? page : n > 1u << 30 ? 1u << 30 : n);
 }
 
@@ -96,6 +116,8 @@ static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 	int e = trace_size_tables(t, bpf->maps.sites, bpf->maps.ops);
 
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
+	if (!e && t->aggregates)
+		e = aggregates_size_maps(t, bpf);
 	return e ? e : bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(t));
 }
 
@@ -259,6 +281,14 @@ static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
 	return t->pid;
 }
 
+static int program_fd(const struct cairn_trace *t, const struct trace_bpf *bpf, unsigned int class)
+{
+	struct bpf_program *p =
+		t->aggregates ? aggregate_program(bpf, class) : class_program(bpf, class);
+
+	return p ? bpf_program__fd(p) : -1;
+}
+
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
 {
 	libbpf_print_fn_t before;
@@ -288,7 +318,7 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	}
 	k->links.pid = link_pid(t, k);
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
-		k->links.program_fds[i] = bpf_program__fd(class_program(k->bpf, i));
+		k->links.program_fds[i] = program_fd(t, k->bpf, i);
 	if (k->has_children)
 		attach_children(k);
 	/* A command has none yet. */
@@ -336,6 +366,7 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 		ret->lost += each[i].lost;
 		ret->filtered += each[i].filtered;
 		ret->undecided += each[i].undecided;
+		ret->failed += each[i].failed;
 	}
 	return e;
 }

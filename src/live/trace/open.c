@@ -9,6 +9,7 @@
 #include <cairn/text.h>
 
 #include "base/opts.h"
+#include "trace/aggregate.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
 #include "trace/weigh.h"
@@ -357,6 +358,8 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 
 	e = e ? e : verify_files(t, err);
 	e = e ? e : check_refused(t, err);
+	if (e == 0 && t->aggregates)
+		e = aggregates_finish(t, err);
 	if (e < 0)
 		return e;
 	uint64_t load = trace_now_ns();
@@ -365,6 +368,8 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	if (e < 0)
 		return e;
 	t->attached_at_ns = trace_now_ns();
+	if (t->aggregates)
+		t->aggregates->from_ns = t->attached_at_ns;
 	e = links_attach(t, &t->kernel->links, err);
 	if (e < 0)
 		return e;

@@ -654,3 +654,78 @@ int probe_parse_weighed(struct arena *arena, const char *text, struct probe_text
 {
 	return parse(arena, text, true, ret, err);
 }
+
+/* An integer with an optional minus. */
+static int64_t parse_integer(struct parser *p)
+{
+	bool negative = is_punct(p, P1('-'));
+	uint64_t limit = (uint64_t)INT64_MAX + negative, value;
+
+	if (negative)
+		next(p);
+	if (p->token != TOK_INT) {
+		fail(p, -EINVAL, p->at, "an integer is missing here");
+		return 0;
+	}
+	value = p->value;
+	if (value > limit)
+		fail(p, -ERANGE, p->at, "this does not fit a signed 64-bit number");
+	next(p);
+	return (int64_t)(negative ? -value : value);
+}
+
+static void parse_range(struct parser *p, int64_t range[3])
+{
+	for (int i = 0; i < 3; i++) {
+		expect(p, ',',
+		       "a histogram of steps is EXPR,FROM,TO,STEP: a comma is missing here");
+		range[i] = parse_integer(p);
+	}
+}
+
+static struct parser parser_of(struct arena *arena, const char *text, struct cairn_err *err)
+{
+	return (struct parser){.arena = arena, .err = err, .text = text, .pos = text};
+}
+
+static int parse_all(struct parser *p)
+{
+	if (!p->code && p->token != TOK_END)
+		fail(p, -EINVAL, p->at, "this does not belong here");
+	return p->code;
+}
+
+int probe_parse_number(struct arena *arena, const char *text, int64_t *range,
+		       struct probe_value_text *ret, struct cairn_err *err)
+{
+	struct parser p = parser_of(arena, text, err);
+
+	next(&p);
+	uint32_t from = p.at;
+	ret->expr = parse_or(&p);
+	ret->text = value_text(&p, from, p.at);
+	if (range)
+		parse_range(&p, range);
+	return parse_all(&p);
+}
+
+int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
+		     struct probe_value_text *ret, uint32_t *ret_n, struct cairn_err *err)
+{
+	struct parser p = parser_of(arena, text, err);
+
+	*ret_n = 0;
+	do {
+		next(&p);
+		uint32_t from = p.at;
+		if (*ret_n == max)
+			fail(&p, -ERANGE, p.at, "there are too many keys before this one");
+		if (p.code)
+			return p.code;
+		struct probe_value_text *v = &ret[(*ret_n)++];
+		*v = (struct probe_value_text){.expr = parse_or(&p)};
+		v->text = value_text(&p, from, p.at);
+		parse_modifiers(&p, v);
+	} while (!p.code && is_punct(&p, P1(',')));
+	return parse_all(&p);
+}

@@ -21,6 +21,7 @@
 #include "elf/elf.h"
 #include "insn/insn.h"
 #include "sites/quirks/icf_args.h"
+#include "trace/aggregate.h"
 #include "trace/compile.h"
 #include "trace/move.h"
 
@@ -421,6 +422,28 @@ static int compile_weight(struct cairn_trace *t, const struct trace_probe *p,
 	return 0;
 }
 
+/* What is summed up is listed: a site that does not have it is refused. */
+static int compile_parts(struct cairn_trace *t, const struct trace_probe *p,
+			 struct trace_site *site, struct compiler *c, struct cairn_err *err)
+{
+	uint32_t n = p->pub.n_values;
+	struct cairn_trace_slot *slots = arena_array(&t->arena, n + 1u, sizeof(*slots));
+
+	if (!slots)
+		return err_nomem(err, "a site");
+	site->pub.values = slots;
+	for (uint32_t i = 0; i < n; i++) {
+		enum cairn_unavailable why = aggregate_compile(p, c, i);
+		if (why == CAIRN_AVAILABLE)
+			continue;
+		slots[i].unavailable = cairn_unavailable_text(why);
+		if (!site->pub.refused)
+			site->pub.refused = reason_for(t, p->pub.function, c->culprit,
+						       p->pub.values[i].text, why);
+	}
+	return 0;
+}
+
 static bool same_program(const struct cairn_trace *t, uint32_t i, const struct fetch_program *p,
 			 bool has_condition)
 {
@@ -473,8 +496,9 @@ static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct tra
 			planned->pub.refused =
 				reason_for(t, p->pub.function, c.culprit, "the condition", why);
 	}
-	int r = t->weighs ? compile_weight(t, p, planned, &c, err)
-			  : compile_values(t, p, planned, &c, err);
+	int r = t->aggregates ? compile_parts(t, p, planned, &c, err)
+		: t->weighs   ? compile_weight(t, p, planned, &c, err)
+			      : compile_values(t, p, planned, &c, err);
 	if (r < 0)
 		return r;
 	fetch_emit(program, FETCH_END);
@@ -652,7 +676,9 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	size_t sites = t->sites.n;
-	int r = t->weighs ? plan_weight(t, p, err) : plan_values(t, p, err);
+	int r = t->aggregates ? aggregate_plan_probe(t, p, err)
+		: t->weighs   ? plan_weight(t, p, err)
+			      : plan_values(t, p, err);
 
 	if (r == 0)
 		r = plan_sites(t, p, err);

@@ -67,6 +67,8 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 
 	if (!k)
 		return err_set(err, -EINVAL, "not attached");
+	if (t->aggregates)
+		return err_set(err, -EINVAL, "hits that are summed up make no events");
 	int e = open_ring(t, err);
 	if (e < 0)
 		return e;
@@ -115,6 +117,7 @@ static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
 		s->total.lost += c.lost;
 		s->total.filtered += c.filtered;
 		s->total.undecided += c.undecided;
+		s->total.failed += c.failed;
 		if (counts)
 			counts[i] = c;
 	}

@@ -46,10 +46,12 @@ static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 		if (site->pub.refused)
 			continue;
 		const struct trace_program *program = &t->programs.p[site->pub.program];
-		entries[i] = (struct trace_site_entry){.op = program->op,
-						       .probe = site->pub.probe,
-						       .has_condition = program->has_condition,
-						       .weight = site->weight};
+		entries[i] = (struct trace_site_entry){
+			.op = program->op,
+			.probe = site->pub.probe,
+			.has_condition = program->has_condition,
+			.weight = site->weight,
+			.is_signed = t->probes.p[site->pub.probe]->is_signed};
 	}
 	return fill_table(map, entries, t->sites.n * sizeof(*entries));
 }

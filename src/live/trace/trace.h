@@ -17,6 +17,8 @@
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
+ *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_print.c  hits that are summed up
+ *	in the kernel; they share aggregate.h
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -40,6 +42,8 @@
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
+struct aggregates;
+struct aggregate_part;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -80,6 +84,9 @@ struct trace_probe {
 	uint32_t n_record;            /* bytes of its records: one of TRACE_CLASSES */
 	struct trace_site *sites;
 	uint64_t events;
+	/* Of a trace with aggregates, parallel to pub.values; their bits are per aggregate. */
+	struct aggregate_part *parts;
+	uint8_t is_signed;
 };
 
 struct trace_program {
@@ -91,9 +98,10 @@ struct trace_kernel;
 
 struct cairn_trace {
 	struct cairn_trace_opts opts;
-	bool weighs;           /* hits have a number, and no values: weigh.h */
-	uint32_t string_bytes; /* fetched at most, with the NUL: a power of two */
-	uint32_t string_shown; /* of them, without it */
+	bool weighs;                   /* hits have a number, and no values: weigh.h */
+	struct aggregates *aggregates; /* hits are summed up: aggregate.h; NULL: they are events */
+	uint32_t string_bytes;         /* fetched at most, with the NUL: a power of two */
+	uint32_t string_shown;         /* of them, without it */
 	uint32_t value_bytes;
 	struct arena arena;
 	VEC(struct trace_file *) files;

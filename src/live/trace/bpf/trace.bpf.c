@@ -292,7 +292,7 @@ static __always_inline void count(__u32 probe, int field)
 		__sync_fetch_and_add(c + field, 1);
 }
 
-enum { LOST, FILTERED, UNDECIDED };
+enum { LOST, FILTERED, UNDECIDED, FAILED };
 
 static __always_inline int wanted(__u32 tgid)
 {
@@ -405,6 +405,8 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 		return 0;                                                                          \
 	}
 TRACE_CLASSES(HIT_PROGRAM)
+
+#include "aggregate.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)
