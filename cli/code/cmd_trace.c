@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen. */
+/*
+ * cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen or summed
+ * up.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 #include "shared_opts.h"
 #include "sidecar.h"
 #include "trace.h"
+#include "trace_aggregate.h"
 
 /*
  * A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in
@@ -32,6 +36,7 @@ struct trace_values {
 	const char *backend;
 	struct opt_list debug_dirs;
 	struct sidecar_wish wish;
+	struct aggregate_values aggregates;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
 	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
@@ -49,6 +54,7 @@ static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "FILE", AT(out), "write the events to FILE"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "one JSON object per event, and one with the summary"},
+	AGGREGATE_OPTS(AT(aggregates)),
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
 	 "attach all sites that can be attached, and report the missing ones, instead of attaching "
 	 "nothing"},
@@ -85,6 +91,9 @@ static const struct example examples[] = {
 	 "expressions over the parameters; the condition is decided in the kernel"},
 	{"sudo cairn trace -p 1234 --duration 10 --json parse reply | jq .args",
 	 "ten seconds of two functions, for other programs to read"},
+	{"sudo cairn trace -p 1234 --avg req->size --hist req->size --by req->path 'parse if "
+	 "req->size'",
+	 "sizes by path, summed up in the kernel: nothing is sent for each call"},
 	{"cairn trace --dry-run -p 1234 parse",
 	 "the sites that would be attached, and where each value is read"},
 	{0},
@@ -200,6 +209,59 @@ static int drain(struct session *session, struct cairn_err *err)
 	return r;
 }
 
+static void wait_until(uint64_t at_ns)
+{
+	uint64_t now = clock_now_ns(), left_ns = at_ns > now ? at_ns - now : 0;
+	struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
+
+	if (left_ns < POLL_MS * 1000000ull)
+		pause.tv_nsec = (long)left_ns;
+	nanosleep(&pause, NULL);
+}
+
+/* One table. Hits that are still in progress are in the next one. */
+static int show_table(struct session *session, struct cairn_err *err)
+{
+	int r = aggregate_show(session, err);
+
+	if (r == -EAGAIN)
+		return 0;
+	return r < 0 ? r : flush_events(session);
+}
+
+/* Shows tables until the end is reached; returns 0 or an error. */
+static int watch_tables(struct session *session, uint64_t every_ns, uint64_t end_ns,
+			struct cairn_err *err)
+{
+	uint64_t next_ns = every_ns ? clock_now_ns() + every_ns : UINT64_MAX;
+
+	while (!is_over(session, end_ns)) {
+		look_now_and_then(session);
+		wait_until(end_ns && end_ns < next_ns ? end_ns : next_ns);
+		if (clock_now_ns() < next_ns)
+			continue;
+		int r = show_table(session, err);
+		if (r < 0)
+			return r;
+		/* An interval that could not be kept is left out. */
+		while (next_ns <= clock_now_ns())
+			next_ns += every_ns;
+	}
+	return 0;
+}
+
+/* Thirty years are never over, and the nanoseconds of many more have no number: 0. */
+static uint64_t nanoseconds(double seconds)
+{
+	return seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+}
+
+/* What is left once the probes are gone: events in the ring, or the last table. */
+static int finish(struct session *session, struct cairn_err *err)
+{
+	return session->aggregates ? aggregate_show(session, err) : drain(session, err);
+}
+
 static int trace(struct session *session, double seconds)
 {
 	struct cairn_err err = {0};
@@ -208,14 +270,16 @@ static int trace(struct session *session, double seconds)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	/* Thirty years are never over, and the nanoseconds of many more have no number. */
-	if (seconds && seconds < 1e9)
-		end_ns = clock_now_ns() + (uint64_t)(seconds * 1e9 + 0.5);
-	r = watch(session, end_ns, &err);
+	if (nanoseconds(seconds))
+		end_ns = clock_now_ns() + nanoseconds(seconds);
+	if (session->aggregates)
+		r = watch_tables(session, session->every_ns, end_ns, &err);
+	else
+		r = watch(session, end_ns, &err);
 	look_at_mapped(session);
 	cairn_trace_detach(session->trace);
 	if (!r)
-		r = drain(session, &err);
+		r = finish(session, &err);
 	if (r >= 0) {
 		int flushed = flush_events(session);
 		r = flushed < 0 ? flushed : r;
@@ -389,11 +453,25 @@ static int open_output(const struct trace_values *values, struct session *sessio
 	return fd < 0 ? fail_err(fd, &err, STATUS_USAGE) : fail(STATUS_NOT_HERE, "no memory");
 }
 
+static int open_aggregates(const struct trace_values *values, struct session *session)
+{
+	const struct aggregate_values *v = &values->aggregates;
+
+	if (aggregate_is_wanted(v))
+		return aggregate_open(v, session);
+	if (!v->every && !v->clear && !v->top && !v->max_keys)
+		return STATUS_YES;
+	return fail(STATUS_USAGE, "--top, --every, --clear and --max-keys are for what is summed "
+				  "up: --count, --sum EXPR and so on, and --by KEY");
+}
+
 static int go(const struct trace_values *values, const struct command *command,
 	      const struct operands *operands, struct session *session)
 {
 	int status = open_trace(values, command, session);
 
+	if (!status)
+		status = open_aggregates(values, session);
 	if (!status)
 		status = add_probes(session, operands);
 	report_trouble(session);
@@ -416,6 +494,7 @@ static int run(void *v, const struct operands *operands)
 		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
 		.of_process = values->command || values->pid,
 		.wants_children = values->children, .wish = values->wish,
+		.every_ns = nanoseconds(values->aggregates.every),
 	};
 	/* clang-format on */
 	struct command command = {0};
@@ -435,6 +514,7 @@ static int run(void *v, const struct operands *operands)
 		status = go(values, &command, operands, &session);
 	keep_sidecars(&session);
 	cairn_trace_close(session.trace);
+	aggregate_close(&session);
 	free(session.mapped);
 	if (session.out != stdout && fclose(session.out))
 		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->out);

@@ -41,6 +41,8 @@ struct session {
 	uint64_t next_look_ns;
 	uint64_t max_events; /* 0: no limit */
 	uint64_t n_events;
+	struct aggregate_session *aggregates; /* NULL: hits are events */
+	uint64_t every_ns;                    /* between tables; 0: one at the end */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "say.h"
 #include "trace.h"
+#include "trace_aggregate.h"
 
 /* A refused site is listed, of thousands the first ones; the rest is counted. */
 #define REFUSALS_MAX 20
@@ -276,10 +277,13 @@ static bool is_silent(const struct cairn_trace_probe *probe,
 	       !counts->undecided;
 }
 
-static void counts_text(const char *what, const struct cairn_trace_counts *counts)
+static void counts_text(const char *what, const char *noun, const struct cairn_trace_counts *counts)
 {
-	say(stderr, "%s: %s, %" PRIu64 " lost", what, cairn_counted(counts->events, "event").text,
+	say(stderr, "%s: %s, %" PRIu64 " lost", what, cairn_counted(counts->events, noun).text,
 	    counts->lost);
+	if (counts->failed)
+		say(stderr, ", %" PRIu64 " refused by the kernel's map and counted among others",
+		    counts->failed);
 	if (counts->filtered)
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
 	if (counts->undecided)
@@ -361,6 +365,7 @@ static void report_absent(const struct session *session, const struct cairn_trac
 static void summary_text(const struct session *session, const struct cairn_trace_stats *stats,
 			 const struct cairn_trace_counts *counts)
 {
+	const char *noun = session->aggregates ? "hit" : "event";
 	uint32_t n_silent = 0;
 
 	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
@@ -369,11 +374,13 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		if (is_silent(probe, &counts[i]))
 			n_silent++;
 		else
-			counts_text(probe->text, &counts[i]);
+			counts_text(probe->text, noun, &counts[i]);
 	}
 	if (n_silent)
-		say(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
-		    n_silent == 1 ? "function more" : "functions more");
+		say(stderr, "%" PRIu32 " %s: 0 %ss, 0 lost\n", n_silent,
+		    n_silent == 1 ? "function more" : "functions more", noun);
+	if (session->aggregates)
+		aggregate_summary(session);
 	report_absent(session, counts);
 	if (stats->missed)
 		say(stderr, "%s more %s lost before %s reached a probe's program\n",
@@ -396,12 +403,14 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	    (double)stats->detach_ns / 1e6);
 }
 
-static void put_counts(struct json *j, const struct cairn_trace_counts *counts)
+static void put_counts(struct json *j, const struct cairn_trace_counts *counts, bool of_aggregates)
 {
 	json_uint(j, "events", counts->events);
 	json_uint(j, "lost", counts->lost);
 	json_uint(j, "filtered", counts->filtered);
 	json_uint(j, "undecided", counts->undecided);
+	if (of_aggregates)
+		json_uint(j, "failed", counts->failed);
 }
 
 static void put_mapped(struct json *j, enum presence there)
@@ -423,7 +432,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
-	put_counts(&j, &stats->total);
+	put_counts(&j, &stats->total, session->aggregates);
 	json_uint(&j, "missed", stats->missed);
 	json_text(&j, "backend", backend_word(stats->backend));
 	json_uint(&j, "links", stats->n_links);
@@ -438,7 +447,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "probe", cairn_trace_probe(session->trace, i)->text);
-		put_counts(&j, &counts[i]);
+		put_counts(&j, &counts[i], session->aggregates);
 		put_mapped(&j, presence(session, i, &counts[i]));
 		json_close(&j);
 	}
