@@ -2,7 +2,7 @@
 /*
  * Probes as text
  *
- * The input is a probe. It is parsed, checked against a function with parameters of every kind,
+ * The input is a probe, and once more the keys and the number of an aggregate. It is parsed, checked against a function with parameters of every kind,
  * compiled for a site, and run by the reference interpreter over a little memory: whatever a person
  * can type must end in an error with a place in the text, or in a program that ends.
  */
@@ -65,6 +65,51 @@ static void compile(const struct fixture *f, const struct probe_text *text)
 	simulate(&p, has_condition);
 }
 
+static void compile_keys(const struct expr_scope *scope, const struct fixture *f,
+			 struct probe_value_text *keys, uint32_t n)
+{
+	static const struct cairn_loc_step steps[] = {{.op = CAIRN_LOC_REG, .reg = 5}};
+	static const struct cairn_piece piece = {
+		.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = steps};
+	struct cairn_arg args[N_PARAMS];
+	struct cairn_site site = {.n_args = N_PARAMS, .args = args};
+	struct fetch_program p = {0};
+	struct compiler c = {.types = f->types, .site = &site, .program = &p};
+
+	for (int i = 0; i < N_PARAMS; i++)
+		args[i] = (struct cairn_arg){.type = f->params[i].type,
+					     .loc = {.n_pieces = 1, .pieces = &piece}};
+	for (uint32_t i = 0; i < n; i++) {
+		struct cairn_err err = {0};
+		uint32_t out = 24 * i;
+		if (keys[i].as_string) {
+			if (expr_type_path(scope, keys[i].expr, &err) == 0)
+				compile_key_string(&c, keys[i].expr, out, 4, i);
+		} else if (expr_type_condition(scope, keys[i].expr, &err) == 0 &&
+			   !expr_with_jumps(keys[i].expr)) {
+			compile_number(&c, keys[i].expr, out, i);
+		}
+	}
+	simulate(&p, false);
+}
+
+static void aggregate(const struct expr_scope *scope, const struct fixture *f, struct arena *a)
+{
+	enum { KEYS_MAX = 16 };
+	struct probe_value_text keys[KEYS_MAX], number;
+	struct cairn_err err = {0};
+	int64_t range[3];
+	uint32_t n;
+	int r = probe_parse_keys(a, scope->text, KEYS_MAX, keys, &n, &err);
+
+	assert(r == 0 || (err.code == r && err.msg[0]));
+	if (r == 0)
+		compile_keys(scope, f, keys, n);
+	err = (struct cairn_err){0};
+	r = probe_parse_number(a, scope->text, range, &number, &err);
+	assert(r == 0 || (err.code == r && err.msg[0]));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	char text[TEXT_MAX + 1];
@@ -87,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	assert(r == 0 || (err.code == r && err.msg[0]));
 	if (r == 0)
 		compile(&f, &probe);
+	aggregate(&scope, &f, &a);
 	fixture_fini(&f);
 	arena_fini(&a);
 	return 0;
@@ -102,6 +148,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"f(s) if s == \"abc\\n\" && v.name != \"x\" && p->c == GREEN",
 		"f(d, r, *r) if ~i ^ (u << 3 | l >> 1) & 'a' + - -1 * !p->in.b",
 		"std::vector<int>::operator()(i) if true",
+		"i, u / 3:hex, s, p->s:str, v.name:str, p->in.b, $pid, &p->in, l >> 2 & u",
+		"p->x * u - -l,-10,0x20,3",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i]));

@@ -14,7 +14,7 @@ from claims import Skip, cairn, claim, claim_each, compile_c, folder, main, need
 
 COMPILERS = ("gcc", "clang")
 THREADS = 4
-ROUNDS = 3000
+ROUNDS = 2000
 
 # Each thread logs its own calls and their arguments, after the fact, so that nothing of the traced
 # code depends on the log.
@@ -125,7 +125,8 @@ SAMPLES = {"gcc": (), "clang": ("--assume-unmodified",)}
 
 def expect(condition, *shown):
     """Tables are long."""
-    claims.expect(condition, *(str(item)[:2000] for item in shown))
+    if not condition:
+        claims.expect(condition, *(str(item)[:2000] for item in shown))
 
 
 def log_path():
@@ -379,7 +380,7 @@ def functions_without_keys_are_counted_each_for_itself():
 @claim
 def keys_beyond_the_limit_are_others_and_nothing_is_lost():
     need_root()
-    rounds = ROUNDS + 1000
+    rounds = 2 * ROUNDS
     r = trace("--json", "--max-keys", "1000", *everything("n"), "--by", "u,n,$tid", "-c",
               command(rounds=rounds), "hit")
     found, wanted = tables(r)[-1], calls()
@@ -416,8 +417,8 @@ def single_uprobes_are_as_right():
 @claim_each("--clear", "")
 def intervals_have_every_hit_once(clear):
     words = [clear] if clear else []
-    rounds = 40 * ROUNDS
-    r = trace("--every", "100ms", *words, "--count", *everything("n"), "--by", "c,$tid", "-c",
+    rounds = 12 * ROUNDS
+    r = trace("--every", "40ms", *words, "--count", *everything("n"), "--by", "c,$tid", "-c",
               command(rounds=rounds), "hit")
     found, wanted = tables(r), calls()
     expect(len(found) > 2, r.out[:300])
