@@ -222,7 +222,7 @@ static void wait_until(uint64_t at_ns)
 /* One table. Hits that are still in progress are in the next one. */
 static int show_table(struct session *session, struct cairn_err *err)
 {
-	int r = aggregate_show(session, err);
+	int r = aggregate_show(session, false, err);
 
 	if (r == -EAGAIN)
 		return 0;
@@ -238,7 +238,8 @@ static int watch_tables(struct session *session, uint64_t every_ns, uint64_t end
 	while (!is_over(session, end_ns)) {
 		look_now_and_then(session);
 		wait_until(end_ns && end_ns < next_ns ? end_ns : next_ns);
-		if (clock_now_ns() < next_ns)
+		/* The last table is shown without the probes. */
+		if (clock_now_ns() < next_ns || is_over(session, end_ns))
 			continue;
 		int r = show_table(session, err);
 		if (r < 0)
@@ -259,7 +260,7 @@ static uint64_t nanoseconds(double seconds)
 /* What is left once the probes are gone: events in the ring, or the last table. */
 static int finish(struct session *session, struct cairn_err *err)
 {
-	return session->aggregates ? aggregate_show(session, err) : drain(session, err);
+	return session->aggregates ? aggregate_show(session, true, err) : drain(session, err);
 }
 
 static int trace(struct session *session, double seconds)

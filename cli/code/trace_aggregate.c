@@ -349,7 +349,7 @@ static size_t n_with_keys(const struct cairn_aggregates *table)
 	return n;
 }
 
-static void show_json(const struct session *session, const struct cairn_aggregates *table)
+static int show_json(const struct session *session, const struct cairn_aggregates *table)
 {
 	const struct aggregate_session *a = session->aggregates;
 	size_t n = n_with_keys(table), shown = a->top && a->top < n ? a->top : n;
@@ -370,6 +370,7 @@ static void show_json(const struct session *session, const struct cairn_aggregat
 		put_row(session, &j, &table->rows[i]);
 	json_close(&j);
 	json_close(&j);
+	return 0;
 }
 
 /* ---- text: a table ---- */
@@ -681,7 +682,7 @@ static void note(const struct session *session, const struct cairn_aggregates *t
 	}
 }
 
-int aggregate_show(struct session *session, struct cairn_err *err)
+int aggregate_show(struct session *session, bool is_last, struct cairn_err *err)
 {
 	struct aggregate_session *a = session->aggregates;
 	struct cairn_aggregates *table = NULL;
@@ -689,14 +690,13 @@ int aggregate_show(struct session *session, struct cairn_err *err)
 
 	if (r < 0)
 		return r;
-	a->n_tables++;
 	if (!a->begin_ns)
 		a->begin_ns = table->from_ns;
 	note(session, table);
-	if (session->json)
-		show_json(session, table);
-	else
-		r = show_text(session, table);
+	if (!is_last || !a->clears || !a->n_tables || table->n_rows) {
+		a->n_tables++;
+		r = session->json ? show_json(session, table) : show_text(session, table);
+	}
 	cairn_aggregates_free(table);
 	return r;
 }

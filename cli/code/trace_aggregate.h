@@ -92,8 +92,11 @@ struct aggregate_values {
 bool aggregate_is_wanted(const struct aggregate_values *v);
 /* Checks the options and sets up session->trace; an exit status. */
 int aggregate_open(const struct aggregate_values *v, struct session *session);
-/* Reads the rows and writes them. Returns 0 or a negative errno. */
-int aggregate_show(struct session *session, struct cairn_err *err);
+/*
+ * Reads the rows and writes them; of intervals the last one only if there was a hit in it. Returns
+ * 0 or a negative errno.
+ */
+int aggregate_show(struct session *session, bool is_last, struct cairn_err *err);
 /* Lines of the summary. */
 void aggregate_summary(const struct session *session);
 void aggregate_close(struct session *session);
