@@ -4,13 +4,17 @@
 summed up here."""
 
 import collections
+import contextlib
 import fractions
 import json
 import os
+import pty
 import re
+import subprocess
 
 import claims
-from claims import Skip, cairn, claim, claim_each, compile_c, folder, main, need_root
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, folder, main, need,
+                    need_root, run)
 
 COMPILERS = ("gcc", "clang")
 THREADS = 4
@@ -477,6 +481,57 @@ def text_shows_the_largest_rows_first_and_counts_the_others():
     r = trace("--hist", "y", "-c", command(), "hit")
     expect(re.search(r"^hist\(y\):\n\[0\] +\d+ \|@* *\|$", r.out, re.M), r.out)
     expect(re.search(r"^\[128, 256\) +\d+ \|@{52}\|$", r.out, re.M), r.out)
+
+
+def on_terminal(*words):
+    """What is written to a terminal of 24 lines."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([CAIRN, "trace", "--no-cache", *words], stdin=subprocess.DEVNULL,
+                               stdout=slave, stderr=subprocess.DEVNULL)
+    os.close(slave)
+    text = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(master, 1 << 16):
+            text += part
+    os.close(master)
+    expect(process.wait() == 0, text)
+    return text.decode().replace("\r\n", "\n")
+
+
+@claim
+def on_a_terminal_the_table_is_refreshed_in_its_place():
+    need_root()
+    text = on_terminal("--every", "30ms", "--by", "colour", "-c", command(rounds=4 * ROUNDS), "hit")
+    screens = text.split("\033[H\033[J")
+    expect(len(screens) > 2 and not screens[0], text)
+    for screen in screens[2:]:
+        lines = screen.splitlines()
+        expect(re.fullmatch(r"\d+\.\d s, \d+ hits", lines[0]), screen)
+        expect(re.fullmatch(r"colour +count", lines[1]), screen)
+    total = sum(int(line.split()[1]) for line in screens[-1].splitlines()[2:])
+    expect(total == len(calls()), screens[-1])
+
+
+@claim
+def bpftrace_has_the_same_counts_and_buckets():
+    need_root()
+    bpftrace = need("bpftrace")
+    path = command()
+    script = (f"uprobe:{path.split()[0]}:hit /pid == cpid/ {{ @h = hist(arg0 & 0xffff); "
+              "@c = count(); }")
+    r = run(bpftrace, "-f", "json", "-e", script, "-c", path)
+    data = {}
+    for line in r.out.splitlines():
+        if line.startswith("{"):
+            data.update(json.loads(line).get("data") or {})
+    if "@h" not in data:
+        raise Skip("bpftrace cannot trace here: " + r.err[:200])
+    ours, _ = table("--count", "--hist", "n & 65535", "hit")
+    theirs = {b["min"]: b["count"] for b in data["@h"] if b["count"]}
+    row = ours["rows"][0]
+    mine = {b["min"]: b["count"] for b in row["hist"]["n & 65535"] if b["count"]}
+    expect(mine == theirs, mine, theirs)
+    expect(row["count"] == data["@c"], row, data)
 
 
 REFUSED = [
