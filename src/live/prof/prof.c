@@ -79,7 +79,7 @@ struct cairn_prof {
 	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
-	uint64_t opened_ns, first_ns; /* CLOCK_MONOTONIC; of the first sample, 0: none */
+	uint64_t opened_ns, first_ns;  /* CLOCK_MONOTONIC; of the first sample, 0: none */
 	int64_t began_ns, duration_ns; /* since 1970; of sampling */
 	uint64_t started_ns;           /* the window; CLOCK_MONOTONIC */
 	bool is_stopped, told_to_end;
