@@ -168,7 +168,9 @@ def a_crowd_is_sampled_within_bounds_and_the_run_ends():
     expect(s["left_out"] == 0, *shown)
     expect(sum(s["ends"].values()) == s["samples"], *shown)
     whole = sum(n for (_, end), n in ends.items() if end == "whole")
-    expect(whole >= 0.95 * sum(ends.values()) > 0, *shown)
+    # The program's unwind table is one of many, and may be made late on a busy machine.
+    late = sum(n for (_, end), n in ends.items() if end == "not-ready")
+    expect(whole >= 0.95 * (sum(ends.values()) - late) > 0, *shown)
     expect(ends["crowd-first", "whole"] > 0 and len(pids) > N_PROCESSES / 50, *shown)
     # What each process and each mapping may take; others run here, too.
     expect(IS_SANITIZED or more[0] < 100000 + 16 * N_PROCESSES + N_MAPPINGS, *shown)
