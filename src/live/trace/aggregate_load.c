@@ -33,11 +33,13 @@ static int size_groups(const struct aggregates *a, struct bpf_map *map, bool is_
 	return e ? e : bpf_map__set_value_size(map, a->plan.n_cells * 8);
 }
 
-static int size_slots(const struct cairn_trace *t, struct bpf_map *map, uint32_t n_cpus)
+static int size_slots(const struct cairn_trace *t, struct trace_bpf *bpf, uint32_t n_cpus)
 {
+	struct bpf_map *map = bpf->maps.slots;
 	uint32_t n_record = t->probes.n ? t->probes.p[0]->n_record : 0;
 	int e = bpf_map__set_max_entries(map, n_cpus * TRACE_SLOTS);
 
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.runs, n_cpus * TRACE_SLOTS);
 	return e ? e : bpf_map__set_value_size(map, (uint32_t)sizeof(struct trace_slot) + n_record);
 }
 
@@ -66,7 +68,7 @@ int aggregates_size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 	int e = size_groups(a, bpf->maps.groups, has_keys, per_cpu);
 
 	e = e ? e : size_groups(a, bpf->maps.groups_other, has_keys && a->clears, per_cpu);
-	e = e ? e : size_slots(t, bpf->maps.slots, (uint32_t)n_cpus);
+	e = e ? e : size_slots(t, bpf, (uint32_t)n_cpus);
 	e = e ? e : size_totals(t, bpf, per_cpu);
 	bpf->rodata->plan = a->plan;
 	return e;

@@ -41,6 +41,7 @@ const volatile __u8 has_loop = 0;
 struct machine {
 	__u64 acc;
 	__u64 file[FETCH_FILE];
+	__u64 text[FETCH_STREQ_BYTES / 8]; /* that is compared */
 };
 
 static __always_inline int fetch_read(void *to, __u32 n, __u64 from)
@@ -213,9 +214,10 @@ static __always_inline int string_equals(__u32 pc, struct machine *m)
 	__u32 second_pc = pc + 1;
 	__u64 *first = bpf_map_lookup_elem(&ops, &pc);
 	__u64 *second = bpf_map_lookup_elem(&ops, &second_pc);
-	__u64 text[FETCH_STREQ_BYTES / 8] = {};
+	__u64 *text = m->text;
 
-	if (!first || !second || fetch_read_str(text, sizeof(text), m->acc) < 0)
+	text[0] = text[1] = text[2] = text[3] = 0;
+	if (!first || !second || fetch_read_str(text, sizeof(m->text), m->acc) < 0)
 		return -1;
 	return text[0] == first[0] && text[1] == first[1] && text[2] == second[0] &&
 	       text[3] == second[1];

@@ -220,11 +220,10 @@ static __always_inline int bytes(char *rec, const __u32 rec_size, const struct f
 	return 1;
 }
 
-static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
+static __always_inline long fetch_step(struct run *r, char *rec, const __u32 rec_size)
 {
 	__u32 pc = r->pc;
 	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
-	char *rec = r->rec;
 	int bad;
 
 	if (!op || op->code == FETCH_END)
@@ -261,7 +260,7 @@ static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
  * Most values are integers and pointers in registers: the first ones are stored without the loop.
  * Returns whether that was all; else pc is where the loop goes on.
  */
-static __always_inline int store_registers(struct run *r, const __u32 rec_size)
+static __always_inline int store_registers(struct run *r, char *rec, const __u32 rec_size)
 {
 #pragma unroll
 	for (int i = 0; i < STORES_INLINE; i++) {
@@ -274,7 +273,7 @@ static __always_inline int store_registers(struct run *r, const __u32 rec_size)
 		/* Slots are not written yet, so the bound has to be seen by the verifier. */
 		opaque(reg);
 		if (op->code != FETCH_STORE_REG || reg > FETCH_FILE_IP ||
-		    store(r->rec, rec_size, op, r->m.file[reg]))
+		    store(rec, rec_size, op, r->m.file[reg]))
 			return 0;
 		r->pc = pc + 1;
 	}
@@ -341,6 +340,25 @@ static __always_inline void read_comm(struct trace_record *rec)
 
 typedef long (*fetch_fn)(__u32 i, struct run *r);
 
+/* The site that was hit, if this process is traced. */
+static __always_inline const struct trace_site_entry *entry_of(struct pt_regs *ctx, __u64 ids,
+							       __u32 *site)
+{
+	if (!wanted(ids >> 32))
+		return NULL;
+	*site = bpf_get_attach_cookie(ctx);
+	return bpf_map_lookup_elem(&sites, site);
+}
+
+static __always_inline void begin_run(struct pt_regs *ctx, struct run *r,
+				      const struct trace_site_entry *entry)
+{
+	read_regs(ctx, &r->m);
+	r->m.acc = 0;
+	r->faults = 0;
+	r->pc = entry->op;
+}
+
 /* Everything of a hit except the reservation, whose size must be a constant. */
 static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx, struct run *r,
 							    __u32 *site)
@@ -349,16 +367,10 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 	int holds;
 
 	r->ids = current_ids();
-	if (!wanted(r->ids >> 32))
-		return NULL;
-	*site = bpf_get_attach_cookie(ctx);
-	entry = bpf_map_lookup_elem(&sites, site);
+	entry = entry_of(ctx, r->ids, site);
 	if (!entry)
 		return NULL;
-	read_regs(ctx, &r->m);
-	r->m.acc = 0;
-	r->faults = 0;
-	r->pc = entry->op;
+	begin_run(ctx, r, entry);
 	if (!entry->has_condition)
 		return entry;
 	clear_slots(&r->m);
@@ -372,7 +384,7 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 #define HIT_PROGRAM(size)                                                                          \
 	static long fetch_step_##size(__u32 i, struct run *r)                                      \
 	{                                                                                          \
-		return fetch_step(r, size);                                                        \
+		return fetch_step(r, r->rec, size);                                                \
 	}                                                                                          \
 	SEC("uprobe")                                                                              \
 	int hit_##size(struct pt_regs *ctx)                                                        \
@@ -395,7 +407,7 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 		rec->tid = r.ids;                                                                  \
 		read_comm(rec);                                                                    \
 		r.rec = (char *)rec;                                                               \
-		if (!store_registers(&r, size)) {                                                  \
+		if (!store_registers(&r, r.rec, size)) {                                           \
 			if (!entry->has_condition)                                                 \
 				clear_slots(&r.m);                                                 \
 			REPEAT(fetch_step_##size, &r);                                             \
