@@ -16,7 +16,7 @@
 
 struct tally {
 	uint64_t functions, sites, without_code;
-	uint64_t kinds[3];
+	uint64_t kinds[CAIRN_SITE_PLACE + 1];
 	uint64_t covered[N_COVERAGES];                   /* of inlined sites */
 	uint64_t args, unavailable[CAIRN_N_UNAVAILABLE]; /* of inlined sites */
 	uint64_t hazards;

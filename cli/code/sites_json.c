@@ -11,6 +11,8 @@ static const char *kind_word(enum cairn_site_kind kind)
 		return "inlined";
 	case CAIRN_SITE_PART:
 		return "part";
+	case CAIRN_SITE_PLACE:
+		return "place";
 	}
 	return NULL;
 }
@@ -32,6 +34,8 @@ static const char *rule_word(enum cairn_address_rule rule)
 		return "symbol";
 	case CAIRN_AT_BTF:
 		return "btf";
+	case CAIRN_AT_GIVEN:
+		return "given";
 	}
 	return NULL;
 }

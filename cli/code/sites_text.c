@@ -365,7 +365,7 @@ static void print_unknown(const struct view *view, const struct cairn_function *
 static void print_summary(const struct view *view, const struct cairn_function *function)
 {
 	static const char *const covered[N_COVERAGES] = {"all", "some", "none"};
-	uint32_t kinds[3] = {0}, counts[N_COVERAGES] = {0}, doubtful = 0;
+	uint32_t kinds[CAIRN_SITE_PLACE + 1] = {0}, counts[N_COVERAGES] = {0}, doubtful = 0;
 	const char *separator = " ";
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {

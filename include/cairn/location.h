@@ -150,6 +150,8 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_NO_CONVENTION,
 	/* BTF has no location for it, and does not record why (cairn/btf/sites.h) */
 	CAIRN_UNAVAIL_NOT_RECORDED,
+	/* at a symbol that the symbol tables do not have: a stripped file, an assembler's label */
+	CAIRN_UNAVAIL_NO_SYMBOL,
 	CAIRN_N_UNAVAILABLE
 };
 

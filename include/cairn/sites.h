@@ -57,6 +57,11 @@ enum cairn_site_kind {
 	 * is listed and not counted.
 	 */
 	CAIRN_SITE_PART,
+	/*
+	 * An instruction that is no beginning of a function: a USDT probe, a line, an offset. Only
+	 * probes of trace.h have such sites.
+	 */
+	CAIRN_SITE_PLACE,
 };
 
 /* The source of the address; docs/address.md explains the rule. */
@@ -74,6 +79,7 @@ enum cairn_address_rule {
 	CAIRN_AT_SYMBOL, /* no debug information: the address of a symbol */
 	/* BTF has the address and does not record the rule (cairn/btf/sites.h) */
 	CAIRN_AT_BTF,
+	CAIRN_AT_GIVEN,  /* of a CAIRN_SITE_PLACE: a note, a row of the line table, an offset */
 };
 
 /*

@@ -57,6 +57,7 @@ static const struct {
 		 "no documented calling convention confirms it (--assume-unmodified takes it)"},
 	[CAIRN_UNAVAIL_NOT_RECORDED] = {"not-recorded",
 					"BTF has no location for it here, and does not record why"},
+	[CAIRN_UNAVAIL_NO_SYMBOL] = {"no-symbol", "at a symbol that the symbol tables do not have"},
 	[CAIRN_UNAVAIL_SLOT_ADDRESS] =
 		{"slot-address", "may be the address of its stack slot instead of its value"},
 };

@@ -49,6 +49,8 @@
  *	function.c         a group made into a struct cairn_function
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register
+ *	usdt.c             USDT probes, and each as if it were a function
+ *	usdt_arg.c         their arguments
  *	reentry.c          whether tail calls may reach a function's entry again
  */
 #ifndef SITES_SITE_H
