@@ -27,6 +27,7 @@ struct sites_values {
 	bool json, no_demangle;
 	bool sites;
 	bool hazards;
+	bool usdt;
 	bool assume_unmodified;
 };
 
@@ -44,6 +45,8 @@ static const struct opt opts[] = {
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every instruction of the file on which a uprobe is lost or does harm"},
+	{0, "usdt", OPT_FLAG, NULL, offsetof(struct sites_values, usdt),
+	 "list the USDT probes of the file, or those named PROVIDER:NAME, and their arguments"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
 	 "explain a reason, such as \"stale\" or \"bypassed\", and the remedy; \"list\" prints all "
 	 "words. With FUNC: why the parameter WORD is unavailable at each site; \"*\": all "
@@ -68,6 +71,8 @@ static const struct example examples[] = {
 	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
 	 "the instructions that no uprobe may be set on"},
+	{"cairn sites --usdt /usr/bin/python3.11 'python:gc__*'",
+	 "the probes that the authors of a program marked, their arguments and semaphores"},
 	{"cairn sites --explain stale", "what a reason means, and what to do"},
 	{"cairn sites ./server parse --explain len",
 	 "why len is unavailable at each site of parse, and which error of the compiler is the "
@@ -489,13 +494,16 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--emit and --explain are two answers; choose one");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
+	if (values->usdt && (values->emit || values->hazards || values->explain))
+		return fail(STATUS_USAGE, "--usdt is an answer of its own: no other goes with it");
 	if (values->no_demangle)
 		demangle_never();
 	status = open_binary(operands->items[0], values, &bin);
 	if (status)
 		return status;
 	view.bin = bin;
-	status = ask(&view, values, operands);
+	status = values->usdt ? sites_usdt(&view, operands->items + 1, operands->n - 1)
+			      : ask(&view, values, operands);
 	cairn_binary_close(bin);
 	return status;
 }

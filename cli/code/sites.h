@@ -92,6 +92,14 @@ int sites_coverage(const struct view *view);
 int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
 
 /*
+ * sites_usdt - the USDT probes of the file, and where their arguments are
+ *
+ * @specs  PROVIDER:NAME or NAME, which may be patterns; all probes if there is none
+ * Returns an exit status.
+ */
+int sites_usdt(const struct view *view, char *const *specs, size_t n_specs);
+
+/*
  * sites_emit - definitions that another tool takes
  *
  * @dialect    "bpftrace", "perf" or "gdb"
