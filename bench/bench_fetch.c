@@ -209,7 +209,8 @@ static double measure_generated(struct target *t, uint64_t offset, int comm, boo
 	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, 8 << 20, NULL);
 	int prog = load(ring, comm, chain, 0);
 	uint64_t cookie = 0;
-	int link = link_multi(prog, t->path, &offset, &cookie, 1, t->pid);
+	const struct link_places place = {.offsets = &offset, .cookies = &cookie, .n = 1};
+	int link = link_multi(prog, t->path, &place, t->pid);
 
 	if (link < 0) {
 		printf("generated: %s\n", strerror(-link));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cairn/file.h>
+#include <cairn/text.h>
 #include <cairn/trace.h>
 
 #include "clock.h"
@@ -324,8 +325,9 @@ static void report_added(const struct cairn_trace *t, const char *text, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		n_sites += cairn_trace_probe(t, first + i)->n_sites;
 	if (probe->found == CAIRN_FOUND_PATTERN)
-		say(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n,
-		    n == 1 ? "function" : "functions", n_sites, n_sites == 1 ? "site" : "sites");
+		say(stderr, "%.*s: %s, %s\n", n_name, text,
+		    cairn_counted(n, strncmp(text, "usdt:", 5) ? "function" : "probe").text,
+		    cairn_counted(n_sites, "site").text);
 	else if (probe->found == CAIRN_FOUND_INDIRECT)
 		say(stderr,
 		    "%.*s is an indirect function: all its %" PRIu32

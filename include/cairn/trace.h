@@ -135,6 +135,7 @@ void cairn_trace_close(struct cairn_trace *t);
  * cairn_trace_add - add a probe
  *
  *	[uprobe:][PATH:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
+ *	usdt:[PATH:]PROVIDER:NAME[(EXPR, ...)][ if COND]
  *
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
  * searched among the files that the process maps, then in the system's library directories. Without
@@ -146,6 +147,10 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  * FUNC may be a pattern or an indirect function (cairn_sites_find()): each function that it stands
  * for becomes a probe of its own.
+ *
+ * A USDT probe (usdt.h) needs no debug information. Its function is one that has the arguments as
+ * parameters, $arg1 and so on, and its instructions as sites of the kind CAIRN_SITE_PLACE. The
+ * kernel increments its semaphore while it is attached. PROVIDER and NAME may be patterns.
  *
  * Returns the number of the probe, from 0; if it became several, that of the first. Negative:
  *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, or an

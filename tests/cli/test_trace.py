@@ -476,7 +476,6 @@ def kernel_function():
 def what_other_tools_call_a_probe_is_told_what_it_is():
     path = program()
     for probe, status, words in [("kprobe:tcp_ack", 3, "is a kernel function"),
-                                 ("usdt:x:y", 3, "is a marker"),
                                  ("uretprobe:x:add", 3, "a function's return"),
                                  ("main.c:7", 1, "'main.c:*' has all functions"),
                                  ("add%return", 1, "cairn has sites of calls only: add"),

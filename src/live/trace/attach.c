@@ -33,7 +33,8 @@ struct group {
 	struct trace_file *file;
 	unsigned int class;
 	uint32_t n;
-	uint64_t *offsets, *cookies;
+	uint64_t *offsets, *cookies, *semaphores;
+	bool has_semaphores;
 };
 
 static int keep_link(struct trace_links *l, int event, int link)
@@ -56,15 +57,20 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 		       uint32_t from, uint32_t n)
 {
 	int prog = l->program_fds[g->class], event = -1, link;
+	const struct link_places places = {.offsets = g->offsets + from,
+					   .semaphores =
+						   g->has_semaphores ? g->semaphores + from : NULL,
+					   .cookies = g->cookies + from,
+					   .n = n};
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
 	if (l->backend == CAIRN_BACKEND_UPROBE_MULTI)
-		link = link_multi(prog, path, g->offsets + from, g->cookies + from, n, l->pid);
+		link = link_multi(prog, path, &places, l->pid);
 	else if (n > 1)
 		return -E2BIG; /* halve */
 	else
-		link = link_single(prog, path, g->offsets[from], g->cookies[from], l->pid, &event);
+		link = link_single(prog, path, &places, l->pid, &event);
 	if (link < 0)
 		return link;
 	int e = keep_link(l, event, link);
@@ -157,6 +163,7 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 static void fill_group(const struct cairn_trace *t, struct group *g)
 {
 	g->n = 0;
+	g->has_semaphores = false;
 	for (size_t i = t->sites.n; i-- > 0;) {
 		const struct trace_site *site = t->sites.p[i];
 		const struct trace_probe *p = t->probes.p[site->pub.probe];
@@ -166,6 +173,8 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 		if (!trace_record_class(p->n_record, &class) || class != g->class)
 			continue;
 		g->offsets[g->n] = site->pub.off.v;
+		g->semaphores[g->n] = site->semaphore;
+		g->has_semaphores |= site->semaphore != 0;
 		g->cookies[g->n++] = i;
 	}
 }
@@ -185,10 +194,11 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 {
 	SCOPE_FREE uint64_t *offsets = calloc(t->sites.n + 1, sizeof(*offsets));
 	SCOPE_FREE uint64_t *cookies = calloc(t->sites.n + 1, sizeof(*cookies));
-	struct group g = {.offsets = offsets, .cookies = cookies};
+	SCOPE_FREE uint64_t *semaphores = calloc(t->sites.n + 1, sizeof(*semaphores));
+	struct group g = {.offsets = offsets, .cookies = cookies, .semaphores = semaphores};
 	int e = 0;
 
-	if (!offsets || !cookies)
+	if (!offsets || !cookies || !semaphores)
 		return err_nomem(err, "the list of sites");
 	if (l->backend == CAIRN_BACKEND_UPROBE)
 		raise_descriptor_limit();

@@ -74,9 +74,15 @@ struct probe_value_text {
 	const char *unit; /* of a weight; NULL: it has none */
 };
 
+enum probe_kind {
+	PROBE_OF_FUNCTION, /* [PATH:][FILE[:LINE]:]FUNC, a uprobe */
+	PROBE_OF_USDT,     /* [PATH:]PROVIDER:NAME */
+};
+
 struct probe_text {
 	const char *text; /* all of it, in the arena */
-	const char *head; /* [PATH:][FILE[:LINE]:]FUNC, a uprobe, without its prefix */
+	enum probe_kind kind;
+	const char *head; /* without the kind's prefix */
 	bool has_list;
 	uint32_t n_values;
 	struct probe_value_text *values;

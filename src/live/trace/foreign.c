@@ -17,9 +17,6 @@ static const struct {
 	{"tracepoint:", "tracepoint: is an event of the kernel, and user functions are traced: "
 			"FILE:FUNC"},
 	{"uretprobe:", "uretprobe: is a function's return, and calls are traced: FILE:FUNC"},
-	{"usdt:",
-	 "usdt: is a marker in the program, and functions are traced: FILE:FUNC, where FUNC "
-	 "is the function around it"},
 };
 
 const char *foreign_kind(const char *text, size_t len)

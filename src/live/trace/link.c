@@ -38,16 +38,16 @@ static uint64_t pointer(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
-	       uint32_t n, int pid)
+int link_multi(int prog_fd, const char *path, const struct link_places *places, int pid)
 {
 	struct uprobe_multi_attr attr = {
 		.prog_fd = (uint32_t)prog_fd,
 		.attach_type = LINK_UPROBE_MULTI,
 		.path = pointer(path),
-		.offsets = pointer(offsets),
-		.cookies = pointer(cookies),
-		.n = n,
+		.offsets = pointer(places->offsets),
+		.ref_ctr_offsets = pointer(places->semaphores),
+		.cookies = pointer(places->cookies),
+		.n = places->n,
 		.pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -84,7 +84,7 @@ bool link_multi_is_known(void)
 	 * A directory is no file to probe: EBADF by kernels that got that far, EINVAL by those that
 	 * did not.
 	 */
-	int fd = link_multi(prog, "/", &offset, NULL, 1, 0);
+	int fd = link_multi(prog, "/", &(struct link_places){.offsets = &offset, .n = 1}, 0);
 	if (fd >= 0)
 		close(fd);
 	close(prog);
@@ -105,18 +105,25 @@ static int uprobe_type(void)
 	return type;
 }
 
-int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie, int pid,
+/* Bits 32 to 63 of the event's config: see format/ref_ctr_offset beside the type. */
+#define SEMAPHORE_SHIFT 32
+
+int link_single(int prog_fd, const char *path, const struct link_places *place, int pid,
 		int *ret_event)
 {
 	struct perf_event_attr event = {.size = sizeof(event)};
 	union bpf_attr attr = {0};
 	int type = uprobe_type();
+	uint64_t semaphore = place->semaphores ? place->semaphores[0] : 0;
 
 	if (type < 0)
 		return type;
+	if (semaphore > UINT32_MAX)
+		return -ERANGE;
+	event.config = semaphore << SEMAPHORE_SHIFT;
 	event.type = (uint32_t)type;
 	event.config1 = pointer(path);
-	event.config2 = offset;
+	event.config2 = place->offsets[0];
 	/*
 	 * The program runs for every thread whose address space has the probe, whatever the event's
 	 * target is.
@@ -128,7 +135,7 @@ int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie,
 	attr.link_create.prog_fd = (uint32_t)prog_fd;
 	attr.link_create.target_fd = (uint32_t)fd;
 	attr.link_create.attach_type = BPF_PERF_EVENT;
-	attr.link_create.perf_event.bpf_cookie = cookie;
+	attr.link_create.perf_event.bpf_cookie = place->cookies[0];
 	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (link < 0) {
 		int e = -errno;

@@ -12,26 +12,37 @@
 /* Whether the kernel has uprobe_multi links. Cost: one failing bpf(2). */
 bool link_multi_is_known(void);
 
+/* Instructions of a file: arrays of @n. */
+struct link_places {
+	/* in the file, in bytes; the same may occur several times, then each gives a hit */
+	const uint64_t *offsets;
+	/*
+	 * in the file: counters of 2 bytes that the kernel increments while the link exists, in
+	 * each process that it is for; 0: none. NULL: none has one
+	 */
+	const uint64_t *semaphores;
+	const uint64_t *cookies; /* the program's value for each */
+	uint32_t n;
+};
+
 /*
- * link_multi - one link for @n instructions of a file
+ * link_multi - one link for instructions of a file
  *
- * @path     of the file; "/proc/self/fd/N" pins the one that was checked
- * @offsets  in the file, in bytes; the same may occur several times, then each gives a hit
- * @cookies  the program's value for each
- * @pid      only hits of this process; 0: of all
+ * @path  of the file; "/proc/self/fd/N" pins the one that was checked
+ * @pid   only hits of this process; 0: of all
  * Returns a file descriptor that detaches when closed, or a negative errno.
  * Cost: about 3 microseconds per instruction and process that maps the file.
  */
-int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
-	       uint32_t n, int pid);
+int link_multi(int prog_fd, const char *path, const struct link_places *places, int pid);
 
 /*
  * link_single - one instruction by a perf event
  *
+ * @place      the first of its places is taken
  * @ret_event  the perf event: to be closed after the link
- * Returns the link's file descriptor or a negative errno.
+ * Returns the link's file descriptor or a negative errno: -ERANGE if the semaphore is beyond 4 GiB.
  */
-int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie, int pid,
+int link_single(int prog_fd, const char *path, const struct link_places *place, int pid,
 		int *ret_event);
 
 #endif

@@ -84,6 +84,7 @@ static void close_file(struct trace_file *f)
 	mover_free(f->mover);
 	code_walk_fini(&f->walk);
 	cairn_sites_close(f->sites);
+	cairn_usdt_close(f->usdt);
 	cairn_sites_close(f->sidecar_sites);
 	cairn_sidecar_close(f->sidecar);
 	cairn_binary_close(f->bin);
@@ -148,11 +149,11 @@ static int may_add(const struct cairn_trace *t, size_t n, const char *probe, str
 		       TRACE_PROBES_MAX);
 }
 
-static int add_function(struct cairn_trace *t, struct trace_file *file,
-			const struct cairn_function *function, enum cairn_found found,
-			const struct cairn_types *types, const struct probe_text *text,
-			struct cairn_err *err)
+static int add_target(struct cairn_trace *t, struct trace_file *file,
+		      const struct trace_target *target, enum cairn_found found,
+		      const struct probe_text *text, struct cairn_err *err)
 {
+	const struct cairn_function *function = target->function;
 	struct trace_probe *p = arena_alloc(&t->arena, sizeof(*p));
 	bool of_many = found == CAIRN_FOUND_PATTERN || found == CAIRN_FOUND_INDIRECT;
 
@@ -160,11 +161,12 @@ static int add_function(struct cairn_trace *t, struct trace_file *file,
 		return err_nomem(err, "a probe");
 	p->file = file;
 	p->text = text;
+	p->semaphores = target->semaphores;
 	p->pub = (struct cairn_trace_probe){.text = of_many ? function->name : text->text,
 					    .path = file->shown,
 					    .function = function,
 					    .found = found,
-					    .types = types,
+					    .types = target->types,
 					    .condition = text->condition_text};
 	return add_planned(t, p, err);
 }
@@ -173,19 +175,19 @@ int trace_add_function(struct cairn_trace *t, struct trace_file *file,
 		       const struct cairn_function *function, const struct cairn_types *types,
 		       const char *probe, struct cairn_err *err)
 {
+	const struct trace_target target = {.function = function, .types = types};
 	const struct probe_text *text = NULL;
 	int e = may_add(t, 1, probe, err);
 
 	if (e == 0)
 		e = parse_probe(t, probe, &text, err);
-	return e < 0 ? e : add_function(t, file, function, CAIRN_FOUND_NAME, types, text, err);
+	return e < 0 ? e : add_target(t, file, &target, CAIRN_FOUND_NAME, text, err);
 }
 
 /* Functions of a pattern of which no code is left cannot be called, and are left out. */
-static int add_all(struct cairn_trace *t, struct trace_file *file,
-		   const struct cairn_function_list *list, const char *probe, struct cairn_err *err)
+static int add_all(struct cairn_trace *t, struct trace_file *file, const struct trace_targets *list,
+		   const char *probe, struct cairn_err *err)
 {
-	const struct cairn_types *types = cairn_sites_types(file->sites);
 	size_t first = t->probes.n;
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -193,13 +195,46 @@ static int add_all(struct cairn_trace *t, struct trace_file *file,
 		/* Each anew: the meaning of an expression depends on the function. */
 		int e = parse_probe(t, probe, &text, err);
 		if (e == 0)
-			e = add_function(t, file, list->p[i], list->found, types, text, err);
+			e = add_target(t, file, &list->p[i], list->found, text, err);
 		if (e < 0 && (e != -ENXIO || list->n == 1))
 			return e;
 	}
 	if (t->probes.n == first)
 		return err_set(err, -ENXIO, "%s: the matching functions have no code left", probe);
 	return (int)first;
+}
+
+static int resolve_functions(struct cairn_trace *t, const struct probe_text *text,
+			     struct trace_file **ret_file, struct trace_targets *ret,
+			     struct cairn_err *err)
+{
+	struct cairn_function_list list;
+	int e = resolve_probe(t, text, ret_file, &list, err);
+	struct trace_target *targets =
+		e < 0 ? NULL : arena_array(&t->arena, list.n + 1, sizeof(*targets));
+
+	if (e < 0)
+		return e;
+	if (!targets)
+		return err_nomem(err, "probes");
+	for (size_t i = 0; i < list.n; i++) {
+		targets[i].function = list.p[i];
+		targets[i].types = cairn_sites_types((*ret_file)->sites);
+	}
+	*ret = (struct trace_targets){.p = targets, .n = list.n, .found = list.found};
+	return 0;
+}
+
+static int resolve(struct cairn_trace *t, const struct probe_text *text,
+		   struct trace_file **ret_file, struct trace_targets *ret, struct cairn_err *err)
+{
+	switch (text->kind) {
+	case PROBE_OF_USDT:
+		return resolve_usdt(t, text, ret_file, ret, err);
+	case PROBE_OF_FUNCTION:
+		break;
+	}
+	return resolve_functions(t, text, ret_file, ret, err);
 }
 
 /* True if the debug information may have facts that the sidecar did not. */
@@ -212,14 +247,14 @@ static bool can_ask_again(const struct trace_file *f)
 static int try_add(struct cairn_trace *t, const char *probe, struct trace_file **ret_file,
 		   struct cairn_err *err)
 {
-	struct cairn_function_list list;
+	struct trace_targets list;
 	const struct probe_text *text = NULL;
 	int e = may_add(t, 1, probe, err);
 
 	if (e == 0)
 		e = parse_probe(t, probe, &text, err);
 	if (e == 0)
-		e = resolve_probe(t, text, ret_file, &list, err);
+		e = resolve(t, text, ret_file, &list, err);
 	if (e == 0)
 		e = may_add(t, list.n, probe, err);
 	if (e == 0)

@@ -3,7 +3,8 @@
  * The grammar of probes
  *
  *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" or ]
- *	head      := everything up to the list, the condition or the end; resolve.c takes it apart
+ *	head      := everything up to the list, the condition or the end; resolve.c takes it apart,
+ *	             and usdt.c after "usdt:"
  *	value     := unary { ":" ( "str" | "hex" ) }
  *	             or, as the number of a hit: or [ ":" ( "bytes" | "ns" ) ]
  *	or        := and { "||" and }
@@ -601,13 +602,19 @@ static int parse_head(struct arena *arena, const char *text, size_t len, struct 
 	const char *other = foreign_kind(text + from, len - from);
 	if (other)
 		return probe_error(err, -EOPNOTSUPP, text, (uint32_t)from, "%s", other);
-	if (!strncmp(text + from, "uprobe:", 7))
+	if (!strncmp(text + from, "usdt:", 5)) {
+		ret->kind = PROBE_OF_USDT;
+		from += 5;
+	} else if (!strncmp(text + from, "uprobe:", 7)) {
 		from += 7;
-	else if (!strncmp(text + from, "u:", 2))
+	} else if (!strncmp(text + from, "u:", 2)) {
 		from += 2;
+	}
 	if (from >= len)
-		return probe_error(err, -EINVAL, text, (uint32_t)from,
-				   "a function's name is missing");
+		return probe_error(err, -EINVAL, text, (uint32_t)from, "%s",
+				   ret->kind == PROBE_OF_USDT
+					   ? "a probe's name is missing: usdt:FILE:PROVIDER:NAME"
+					   : "a function's name is missing");
 	ret->head = arena_strndup(arena, text + from, len - from);
 	return ret->head ? 0 : err_nomem(err, "a probe");
 }

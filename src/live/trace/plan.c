@@ -21,6 +21,7 @@
 #include "elf/elf.h"
 #include "insn/insn.h"
 #include "sites/quirks/icf_args.h"
+#include "sites/usdt.h"
 #include "trace/aggregate.h"
 #include "trace/compile.h"
 #include "trace/move.h"
@@ -160,8 +161,13 @@ static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
 
 static struct expr_scope scope_of(const struct trace_probe *p)
 {
+	struct cairn_sites *sites = p->file->sites;
+
+	/* The types of a USDT probe are its own, and complete. */
+	if (sites && cairn_sites_types(sites) != p->pub.types)
+		sites = NULL;
 	return (struct expr_scope){.types = p->pub.types,
-				   .sites = p->file->sites,
+				   .sites = sites,
 				   .function = p->pub.function,
 				   .text = p->text->text};
 }
@@ -229,8 +235,11 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 	const struct expr *e = v->expr;
 	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
 	uint32_t resolved = cairn_types_resolve(types, e->type);
-	bool addressable = e->is_address || cairn_types_get(types, resolved)->kind == CAIRN_T_PTR ||
-			   cairn_types_get(types, resolved)->kind == CAIRN_T_ARRAY;
+	const struct cairn_type *type = cairn_types_get(types, resolved);
+	/* An argument of a USDT probe has no other type: it may be an address. */
+	bool is_word = p->semaphores && type->kind == CAIRN_T_INT && type->size == 8;
+	bool addressable = e->is_address || type->kind == CAIRN_T_PTR ||
+			   type->kind == CAIRN_T_ARRAY || is_word;
 	if (v->as_string && (!addressable || e->bit_size))
 		return probe_error(err, -EINVAL, p->text->text, e->at,
 				   ":str needs a pointer or an array");
@@ -544,6 +553,19 @@ static void check_code(const struct trace_probe *p, struct trace_site *site)
 		site->pub.refused = "the sidecar is of another file: the code there differs";
 }
 
+/* A program may compute arguments, or come past a probe at all, only with its semaphore set. */
+static void plan_semaphore(const struct trace_probe *p, const struct cairn_site *site,
+			   struct trace_site *planned)
+{
+	uint64_t at = p->semaphores ? p->semaphores[site - p->pub.function->sites] : 0;
+
+	if (at == USDT_SEMAPHORE_NOWHERE)
+		planned->pub.refused =
+			"its semaphore is not in the file, so the kernel cannot set it";
+	else
+		planned->semaphore = at;
+}
+
 static void plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
 		      struct trace_site *planned)
 {
@@ -553,6 +575,7 @@ static void plan_site(const struct trace_probe *p, const struct cairn_site *site
 	planned->pub.site = site;
 	planned->pub.at = site->at;
 	planned->pub.off = site->off;
+	plan_semaphore(p, site, planned);
 	if (!site->has_off)
 		planned->pub.refused = "its address is not in the file";
 	else if (site->hazard != CAIRN_HAZARD_NONE)

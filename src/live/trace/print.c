@@ -49,6 +49,11 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 			     site->container_off < 0 ? "-" : "+", off);
 	} else if (is_inlined) {
 		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
+	} else if (site->kind == CAIRN_SITE_PLACE && site->symbol) {
+		show_name(site->symbol, NULL, name, sizeof(name));
+		n = snprintf(buf, size, "in %s+0x%" PRIx64, name, site->symbol_off);
+	} else if (site->kind == CAIRN_SITE_PLACE) {
+		n = snprintf(buf, size, "at 0x%" PRIx64, site->at.v);
 	} else if (site->symbol && site->symbol_off == 0 &&
 		   !is_own_symbol(function, site->symbol)) {
 		show_name(site->symbol, NULL, name, sizeof(name));
@@ -203,13 +208,19 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
+static const char *kind_word(const struct cairn_site *site)
+{
+	if (site->kind == CAIRN_SITE_PLACE)
+		return "place";
+	return site->kind == CAIRN_SITE_INLINED ? "inlined" : "out-of-line";
+}
+
 static void put_site(const struct cairn_function *function, const struct cairn_site *site,
 		     FILE *out)
 {
 	char where[WHERE_MAX];
 
-	fprintf(out, ",\"kind\":\"%s\",\"site\":",
-		site->kind == CAIRN_SITE_INLINED ? "inlined" : "out-of-line");
+	fprintf(out, ",\"kind\":\"%s\",\"site\":", kind_word(site));
 	cairn_site_text(function, site, NULL, where, sizeof(where));
 	put_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);

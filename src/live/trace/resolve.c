@@ -330,6 +330,15 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 	return e;
 }
 
+int resolve_file(struct cairn_trace *t, const char *name, struct trace_file **ret,
+		 struct cairn_err *err)
+{
+	const char *path, *shown;
+	int e = find_path(t, name, &path, &shown, err);
+
+	return e < 0 ? e : open_file(t, path, shown, ret, err);
+}
+
 static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)
 {
 	const char *names[SHOWN_MAX], *which;
@@ -391,7 +400,7 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		  struct trace_file **ret_file, struct cairn_function_list *ret,
 		  struct cairn_err *err)
 {
-	const char *name, *spec, *path, *shown;
+	const char *name, *spec;
 	struct trace_file *f;
 
 	int e = split(&t->arena, text->head, &name, &spec);
@@ -401,8 +410,7 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
 	if (!name && !t->opts.pid && !t->opts.exe)
 		return no_file(spec, err);
-	if ((e = find_path(t, name, &path, &shown, err)) < 0 ||
-	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0)
+	if ((e = resolve_file(t, name, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0)
 		return e;
 	*ret_file = f;
 	if ((e = cairn_sites_find(f->sites, spec, ret, err)) < 0)

@@ -6,6 +6,7 @@
  *
  *	open.c  open, add, close, and the public data
  *	parse.c, resolve.c, expr_types.c  a probe's text -> a file, a function, typed expressions
+ *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	plan.c  probe x sites -> sites and programs (offline)
  *	compile.c, fetch.c  expressions and locations -> fetch programs
@@ -27,6 +28,7 @@
 
 #include <cairn/sidecar.h>
 #include <cairn/trace.h>
+#include <cairn/usdt.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -50,7 +52,8 @@ struct trace_file {
 	const char *path;  /* as opened */
 	const char *shown; /* for people */
 	struct cairn_binary *bin;
-	struct cairn_sites *sites; /* NULL when the caller brought the functions */
+	struct cairn_sites *sites; /* NULL when no probe needed functions, or the caller has them */
+	struct cairn_usdt *usdt;   /* NULL until a probe needs it */
 	/* that answers for them; NULL: the debug information does */
 	struct cairn_sidecar *sidecar;
 	/* of earlier probes, when the debug information took over */
@@ -71,6 +74,7 @@ struct trace_constant {
 struct trace_site {
 	struct cairn_trace_site pub;
 	const struct trace_constant *constants;
+	uint64_t semaphore;         /* file offset of a USDT probe's counter; 0: it has none */
 	uint8_t weight;             /* enum trace_weight */
 	enum cairn_unavailable why; /* there is no number */
 	bool attached;
@@ -80,6 +84,7 @@ struct trace_probe {
 	struct cairn_trace_probe pub;
 	struct trace_file *file;
 	const struct probe_text *text;
+	const uint64_t *semaphores;   /* of pub.function's sites; NULL: none has one */
 	struct value_layout *layouts; /* parallel to pub.values */
 	uint32_t n_record;            /* bytes of its records: one of TRACE_CLASSES */
 	struct trace_site *sites;
@@ -154,6 +159,34 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		  struct trace_file **ret_file, struct cairn_function_list *ret,
 		  struct cairn_err *err);
+/*
+ * resolve_file - the file that a probe names, opened once for all probes
+ *
+ * @name  a path, or a library; NULL: the executable of the process or command
+ * Returns 0, or negative, as cairn_trace_add(). The file's sites are not opened.
+ */
+int resolve_file(struct cairn_trace *t, const char *name, struct trace_file **ret,
+		 struct cairn_err *err);
+
+/* What a probe is set on, if it is not a function of the file's sites. */
+struct trace_target {
+	const struct cairn_function *function;
+	const struct cairn_types *types;
+	const uint64_t *semaphores; /* as in trace_probe */
+};
+struct trace_targets {
+	const struct trace_target *p;
+	size_t n;
+	enum cairn_found found;
+};
+
+/*
+ * resolve_usdt - find the file and the USDT probes that a probe's head means
+ *
+ * Results and errors as resolve_probe().
+ */
+int resolve_usdt(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
+		 struct trace_targets *ret, struct cairn_err *err);
 /*
  * From now on the debug information of a file answers, not its sidecar. Errors as
  * cairn_sites_open().
