@@ -150,6 +150,9 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"std::vector<int>::operator()(i) if true",
 		"i, u / 3:hex, s, p->s:str, v.name:str, p->in.b, $pid, &p->in, l >> 2 & u",
 		"p->x * u - -l,-10,0x20,3",
+		"usdt:a.out:p*:name($arg1, $arg2:str) if $arg1 > 3",
+		"a.out:main.c:12() if i",
+		"f+0x1c",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i]));

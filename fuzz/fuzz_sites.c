@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <cairn/lines.h>
 #include <cairn/sites.h>
 
 #include "dwarf_seeds.h"
@@ -64,6 +65,21 @@ static void stand_at(struct cairn_sites *sites, uint64_t at)
 		follow(sites, &active[0].args[0].loc, at);
 }
 
+/* The lines of a function, and the first of them again as a line of its file. */
+static int visit_lines(void *ctx, const struct cairn_function *f)
+{
+	struct cairn_sites *sites = ctx;
+	struct cairn_lines lines;
+	struct cairn_err err = {0};
+	char spec[300];
+	int n = cairn_sites_lines(sites, f->name, &lines, &err);
+	if (n > 0 && lines.p[0].file) {
+		snprintf(spec, sizeof(spec), "%s:%u", lines.p[0].file, lines.p[0].line);
+		cairn_sites_lines(sites, spec, &lines, &err);
+	}
+	return 0;
+}
+
 static void ask(struct cairn_binary *bin, bool assume_unmodified)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts),
@@ -74,6 +90,8 @@ static void ask(struct cairn_binary *bin, bool assume_unmodified)
 	if (cairn_sites_open(bin, &opts, &sites, &err) < 0)
 		return;
 	cairn_sites_visit(sites, visit, sites, &err);
+	if (!assume_unmodified)
+		cairn_sites_visit(sites, visit_lines, sites, &err);
 	for (size_t i = 0, n = 0; i < elf_n_sections(e) && !assume_unmodified; i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		uint64_t step = s->size / STANDS_MAX + 1;

@@ -28,6 +28,7 @@ struct sites_values {
 	bool sites;
 	bool hazards;
 	bool usdt;
+	bool lines;
 	bool assume_unmodified;
 };
 
@@ -45,6 +46,9 @@ static const struct opt opts[] = {
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every instruction of the file on which a uprobe is lost or does harm"},
+	{0, "lines", OPT_FLAG, NULL, offsetof(struct sites_values, lines),
+	 "list the lines of each FUNC that can be probed, in all its copies, and where: FUNC, "
+	 "FUNC:LINE or FILE:LINE"},
 	{0, "usdt", OPT_FLAG, NULL, offsetof(struct sites_values, usdt),
 	 "list the USDT probes of the file, or those named PROVIDER:NAME, and their arguments"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
@@ -71,6 +75,8 @@ static const struct example examples[] = {
 	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
 	 "the instructions that no uprobe may be set on"},
+	{"cairn sites ./server --lines parse",
+	 "the lines of parse that a probe can be set on, in its body and in every copy"},
 	{"cairn sites --usdt /usr/bin/python3.11 'python:gc__*'",
 	 "the probes that the authors of a program marked, their arguments and semaphores"},
 	{"cairn sites --explain stale", "what a reason means, and what to do"},
@@ -441,7 +447,7 @@ static int ask(struct view *view, const struct sites_values *values,
 			    "%s: a sidecar has no code to look at: name the program",
 			    cairn_binary_path(view->bin));
 	/* A user who names a file of debug information wants to see its contents. */
-	wish.none |= values->debug_file || values->debug_dirs.n;
+	wish.none |= values->debug_file || values->debug_dirs.n || values->lines;
 	if (values->hazards)
 		return hazards(view, &wish);
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
@@ -454,7 +460,14 @@ static int ask(struct view *view, const struct sites_values *values,
 	view->sidecar = source.sidecar ? cairn_sidecar_path(source.sidecar) : NULL;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
-	if (operands->n > 1)
+	for (size_t i = 1; values->lines && i < operands->n; i++) {
+		int one = sites_lines(view, operands->items[i]);
+
+		status = one > status ? one : status;
+	}
+	if (values->lines)
+		;
+	else if (operands->n > 1)
 		status = answer(view, values, operands->items + 1, operands->n - 1);
 	else if (values->sites)
 		status = show_matching(view, NULL);
@@ -490,12 +503,15 @@ static int run(void *v, const struct operands *operands)
 			    operands->items[1]);
 	if (values->emit && operands->n < 2)
 		return fail(STATUS_USAGE, "--emit needs a function");
-	if (values->emit && values->explain)
-		return fail(STATUS_USAGE, "--emit and --explain are two answers; choose one");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
-	if (values->usdt && (values->emit || values->hazards || values->explain))
-		return fail(STATUS_USAGE, "--usdt is an answer of its own: no other goes with it");
+	if (values->usdt + values->lines + values->hazards + (values->emit != NULL) +
+		    (values->explain != NULL) >
+	    1)
+		return fail(STATUS_USAGE, "--usdt, --lines, --hazards, --emit and --explain are "
+					  "five answers; choose one");
+	if (values->lines && operands->n < 2)
+		return fail(STATUS_USAGE, "--lines needs a function");
 	if (values->no_demangle)
 		demangle_never();
 	status = open_binary(operands->items[0], values, &bin);

@@ -62,6 +62,8 @@ void view_location(const struct view *view, const struct cairn_location *loc, ch
 void sites_text(const struct view *view, const struct cairn_function *function);
 /* One line per site; docs/json.md has the meaning of each key. */
 void sites_json(const struct view *view, const struct cairn_function *function);
+/* Its address, section, symbol and container, and the chain of its inlined calls: members of such. */
+void sites_json_where(const struct view *view, struct json *j, const struct cairn_site *site);
 /* Its name and where it is declared: the first members of such lines. */
 void sites_json_declared(struct json *j, const struct cairn_function *function);
 
@@ -90,6 +92,14 @@ int sites_coverage(const struct view *view);
  * @sidecar  the source of functions and names; NULL: the binary
  */
 int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
+
+/*
+ * sites_lines - the lines of a function that can be probed, and where
+ *
+ * @spec  as cairn_sites_lines() takes it
+ * Returns an exit status.
+ */
+int sites_lines(const struct view *view, const char *spec);
 
 /*
  * sites_usdt - the USDT probes of the file, and where their arguments are

@@ -132,6 +132,12 @@ static void put_where(const struct view *view, struct json *j, const struct cair
 	json_int(j, "container_off", site->container_off);
 }
 
+void sites_json_where(const struct view *view, struct json *j, const struct cairn_site *site)
+{
+	put_where(view, j, site);
+	put_chain(j, site);
+}
+
 void sites_json_declared(struct json *j, const struct cairn_function *function)
 {
 	json_text(j, "function", function->name);

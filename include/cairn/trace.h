@@ -135,6 +135,7 @@ void cairn_trace_close(struct cairn_trace *t);
  * cairn_trace_add - add a probe
  *
  *	[uprobe:][PATH:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
+ *	[PATH:]FUNC:LINE, [PATH:]FILE:LINE (lines.h), [PATH:]FUNC+OFFSET
  *	usdt:[PATH:]PROVIDER:NAME[(EXPR, ...)][ if COND]
  *
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
@@ -147,6 +148,9 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  * FUNC may be a pattern or an indirect function (cairn_sites_find()): each function that it stands
  * for becomes a probe of its own.
+ *
+ * A line's sites, and an offset's, are of the kind CAIRN_SITE_PLACE, of a function without
+ * parameters. An offset is counted from a symbol, without debug information.
  *
  * A USDT probe (usdt.h) needs no debug information. Its function is one that has the arguments as
  * parameters, $arg1 and so on, and its instructions as sites of the kind CAIRN_SITE_PLACE. The

@@ -477,14 +477,16 @@ def what_other_tools_call_a_probe_is_told_what_it_is():
     path = program()
     for probe, status, words in [("kprobe:tcp_ack", 3, "is a kernel function"),
                                  ("uretprobe:x:add", 3, "a function's return"),
-                                 ("main.c:7", 1, "'main.c:*' has all functions"),
-                                 ("add%return", 1, "cairn has sites of calls only: add"),
-                                 ("add+0x4", 1, "cairn addr tells what is there")]:
+                                 ("add%return", 1, "cairn has sites of calls only: add")]:
         r = cairn("trace", "--dry-run", "-c", path, probe)
         expect(r.status == status and words in r.err and not r.out, probe, r)
         if status == 1:
             r = cairn("sites", path, probe)
             expect(r.status == 1 and words in r.err and not r.out, probe, r)
+    for spec, words in [("main.c:7", "is a line: cairn sites FILE --lines main.c:7"),
+                        ("add+0x4", "cairn addr tells what is there")]:
+        r = cairn("sites", path, spec)
+        expect(r.status == 1 and words in r.err and not r.out, spec, r)
     r = cairn("trace", "--dry-run", path)
     expect(r.status == 2 and f"Write {path}:FUNC" in r.err, r)
     r = cairn("trace", "--dry-run", "add")

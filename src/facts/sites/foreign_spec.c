@@ -22,11 +22,11 @@ size_t cairn_sites_spec_hint(const char *spec, char *buf, size_t size)
 	if (size)
 		*buf = '\0';
 	if (is_line(spec, &file))
-		n = snprintf(
-			buf, size,
-			"%s is a line, and sites belong to functions: '%.*s:*' has all functions "
-			"of that file",
-			spec, (int)file, spec);
+		n = snprintf(buf, size,
+			     "%s is a line: cairn sites FILE --lines %s shows where it begins, and "
+			     "'%.*s:*' has "
+			     "all functions of that file",
+			     spec, spec, (int)file, spec);
 	else if (result && !result[strlen("%return")])
 		n = snprintf(
 			buf, size,
@@ -35,7 +35,9 @@ size_t cairn_sites_spec_hint(const char *spec, char *buf, size_t size)
 			(int)(result - spec), spec);
 	else if (offset > spec && !strncmp(offset, "+0x", 3))
 		n = snprintf(buf, size,
-			     "%s is an address in a function; cairn addr tells what is there",
+			     "%s is an address in a function: cairn trace can set a probe there, "
+			     "and cairn "
+			     "addr tells what is there",
 			     spec);
 	return n > 0 ? (size_t)n : 0;
 }

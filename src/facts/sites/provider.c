@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sites/provider.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/err.h"
 #include "base/search.h"
 #include "elf/elf.h"
 
@@ -72,6 +74,15 @@ int cairn_sites_call_value(struct cairn_sites *s, struct cairn_vaddr callee,
 			   struct cairn_location *ret, struct cairn_err *err)
 {
 	return s->ops->passed(s, callee, caller_pc, asked, ret, err);
+}
+
+int cairn_sites_lines(struct cairn_sites *s, const char *spec, struct cairn_lines *ret,
+		      struct cairn_err *err)
+{
+	if (!s->ops->lines)
+		return err_set(err, -EOPNOTSUPP,
+			       "a sidecar has no lines of functions; the debug information has");
+	return s->ops->lines(s, spec, ret, err);
 }
 
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)

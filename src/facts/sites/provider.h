@@ -10,6 +10,7 @@
 #ifndef SITES_PROVIDER_H
 #define SITES_PROVIDER_H
 
+#include <cairn/lines.h>
 #include <cairn/sites.h>
 
 typedef int sites_visitor(void *ctx, const struct cairn_function *function);
@@ -30,6 +31,9 @@ struct sites_ops {
 	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee,
 		      struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
 		      struct cairn_location *ret, struct cairn_err *err);
+	/* NULL: the provider has no lines of functions */
+	int (*lines)(struct cairn_sites *sites, const char *spec, struct cairn_lines *ret,
+		     struct cairn_err *err);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 

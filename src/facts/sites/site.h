@@ -47,6 +47,7 @@
  *	suggest.c          near names
  *	foreign_spec.c     what a name may mean to users of other tools
  *	function.c         a group made into a struct cairn_function
+ *	lines.c            the places of lines
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register
  *	usdt.c             USDT probes, and each as if it were a function

@@ -15,6 +15,7 @@
 #include "sites/icf.h"
 #include "sites/function.h"
 #include "sites/call_site_value.h"
+#include "sites/lines.h"
 #include "sites/provider.h"
 #include "sites/spec.h"
 #include "sites/suggest.h"
@@ -53,6 +54,7 @@ struct dwarf_sites {
 	struct active active; /* made by the first question about the middle of a function */
 	struct arena at;      /* of the last answer to one */
 	bool has_active;
+	struct arena kept; /* of answers that live until close */
 };
 
 static void close_sites(struct cairn_sites *sites);
@@ -70,6 +72,7 @@ static struct dwarf_sites *sites_new(const struct cairn_binary *bin,
 	if (!s)
 		return NULL;
 	arena_init(&s->at);
+	arena_init(&s->kept);
 	s->sites.ops = &ops;
 	s->sites.bin = s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
@@ -153,6 +156,7 @@ static void close_sites(struct cairn_sites *sites)
 	symbol_name_fini(&s->icf_groups);
 	active_fini(&s->active);
 	arena_fini(&s->at);
+	arena_fini(&s->kept);
 	dw_types_free(s->types);
 	types_free(s->graph);
 	cfi_close(s->cfi);
@@ -653,18 +657,47 @@ static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct
 	return dwarf_type_of(ctx, formal, ret, err);
 }
 
+/* *@ret: the environment with all functions. */
+static int list_code(struct dwarf_sites *s, struct site_env *ret, struct cairn_err *err)
+{
+	int rc = index_all(s, err);
+	*ret = env_of(s, &s->all);
+	if (rc < 0 || s->has_active)
+		return rc;
+	rc = active_init(&s->active, ret, err);
+	s->has_active = rc >= 0;
+	if (rc < 0)
+		active_fini(&s->active);
+	return rc;
+}
+
+static bool is_file(void *ctx, const char *name)
+{
+	return lines_has_file(ctx, name);
+}
+
+static int lines(struct cairn_sites *sites, const char *spec, struct cairn_lines *ret,
+		 struct cairn_err *err)
+{
+	struct dwarf_sites *s = own(sites);
+	struct lines_query query;
+	struct site_env env;
+	int rc = list_code(s, &env, err);
+	char *copy = rc < 0 ? NULL : arena_strdup(&s->kept, spec);
+	if (rc < 0)
+		return rc;
+	if (!copy)
+		return err_nomem(err, "lines");
+	lines_parse(copy, is_file, (void *)s->dw, &query);
+	return lines_find(&env, &s->active, s->threads, &query, &s->kept, ret, err);
+}
+
 static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
 	      const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);
-	int rc = index_all(s, err);
-	struct site_env env = env_of(s, &s->all);
-	if (!rc && !s->has_active) {
-		rc = active_init(&s->active, &env, err);
-		s->has_active = rc >= 0;
-		if (rc < 0)
-			active_fini(&s->active);
-	}
+	struct site_env env;
+	int rc = list_code(s, &env, err);
 	if (rc < 0)
 		return rc;
 	arena_fini(&s->at);
@@ -683,5 +716,6 @@ static const struct sites_ops ops = {
 	.imports = imports,
 	.at = at,
 	.passed = passed,
+	.lines = lines,
 	.symbol = sites_symbol_of_binary,
 };

@@ -77,6 +77,7 @@ struct probe_value_text {
 enum probe_kind {
 	PROBE_OF_FUNCTION, /* [PATH:][FILE[:LINE]:]FUNC, a uprobe */
 	PROBE_OF_USDT,     /* [PATH:]PROVIDER:NAME */
+	PROBE_OF_PLACE,    /* [PATH:] and FUNC:LINE, FILE:LINE or FUNC+OFF */
 };
 
 struct probe_text {

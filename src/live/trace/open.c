@@ -13,6 +13,7 @@
 #include "trace/kernel.h"
 #include "trace/move.h"
 #include "trace/weigh.h"
+#include "types/build.h"
 
 /* Defaults and limits of fetched values; trace.h of the public headers promises them. */
 #define STRING_SHOWN_DEFAULT 63
@@ -108,6 +109,7 @@ void cairn_trace_close(struct cairn_trace *t)
 	VEC_FREE(&t->program_next);
 	VEC_FREE(&t->ops);
 	map_fini(&t->program_ids);
+	types_free(t->words);
 	arena_fini(&t->arena);
 	free(t);
 }
@@ -231,6 +233,8 @@ static int resolve(struct cairn_trace *t, const struct probe_text *text,
 	switch (text->kind) {
 	case PROBE_OF_USDT:
 		return resolve_usdt(t, text, ret_file, ret, err);
+	case PROBE_OF_PLACE:
+		return resolve_place(t, text, ret_file, ret, err);
 	case PROBE_OF_FUNCTION:
 		break;
 	}

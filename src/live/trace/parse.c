@@ -590,6 +590,23 @@ static size_t head_length(const char *text)
 	return strlen(text);
 }
 
+/* The head ends in ":88" or "+0x1c": a line, or an offset. Names of C++ have no such end. */
+static bool is_place(const char *head)
+{
+	size_t n = strlen(head), digits = n;
+	while (digits && isxdigit((unsigned char)head[digits - 1]))
+		digits--;
+	if (digits > 1 && head[digits - 1] == 'x' && head[digits - 2] == '0')
+		digits -= 2;
+	if (digits < 2 || digits == n || !isdigit((unsigned char)head[digits]))
+		return false;
+	if (head[digits - 1] == '+')
+		return true;
+	/* A line is decimal, and "::" belongs to a name. */
+	return head[digits - 1] == ':' && head[digits - 2] != ':' &&
+	       strspn(head + digits, "0123456789") == n - digits;
+}
+
 static int parse_head(struct arena *arena, const char *text, size_t len, struct probe_text *ret,
 		      struct cairn_err *err)
 {
@@ -616,7 +633,11 @@ static int parse_head(struct arena *arena, const char *text, size_t len, struct 
 					   ? "a probe's name is missing: usdt:FILE:PROVIDER:NAME"
 					   : "a function's name is missing");
 	ret->head = arena_strndup(arena, text + from, len - from);
-	return ret->head ? 0 : err_nomem(err, "a probe");
+	if (!ret->head)
+		return err_nomem(err, "a probe");
+	if (ret->kind == PROBE_OF_FUNCTION && is_place(ret->head))
+		ret->kind = PROBE_OF_PLACE;
+	return 0;
 }
 
 static int parse(struct arena *arena, const char *text, bool weighs, struct probe_text *ret,

@@ -37,7 +37,8 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 {
 	uint64_t off =
 		(uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
-	bool is_inlined = site->kind == CAIRN_SITE_INLINED;
+	bool is_inlined = site->kind == CAIRN_SITE_INLINED ||
+			  (site->kind == CAIRN_SITE_PLACE && site->n_chain);
 	char name[WHERE_MAX];
 	int n;
 

@@ -245,7 +245,7 @@ static int open_debug_info(struct cairn_trace *t, struct trace_file *f, struct c
 	return cairn_sites_open(f->bin, &opts, &f->sites, err);
 }
 
-static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+int resolve_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	int e = f->sites ? 0 : open_sidecar(t, f, err);
 
@@ -396,21 +396,29 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 			 f->shown, found->n, spec);
 }
 
+int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
+		 const char **ret_spec, struct cairn_err *err)
+{
+	const char *name;
+
+	if (split(&t->arena, text->head, &name, ret_spec) < 0)
+		return err_nomem(err, "a probe");
+	if (!**ret_spec)
+		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
+	if (!name && !t->opts.pid && !t->opts.exe)
+		return no_file(*ret_spec, err);
+	return resolve_file(t, name, ret_file, err);
+}
+
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		  struct trace_file **ret_file, struct cairn_function_list *ret,
 		  struct cairn_err *err)
 {
-	const char *name, *spec;
+	const char *spec;
 	struct trace_file *f;
 
-	int e = split(&t->arena, text->head, &name, &spec);
-	if (e < 0)
-		return err_nomem(err, "a probe");
-	if (!*spec)
-		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
-	if (!name && !t->opts.pid && !t->opts.exe)
-		return no_file(spec, err);
-	if ((e = resolve_file(t, name, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0)
+	int e = resolve_head(t, text, &f, &spec, err);
+	if (e < 0 || (e = resolve_sites(t, f, err)) < 0)
 		return e;
 	*ret_file = f;
 	if ((e = cairn_sites_find(f->sites, spec, ret, err)) < 0)

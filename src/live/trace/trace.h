@@ -7,6 +7,7 @@
  *	open.c  open, add, close, and the public data
  *	parse.c, resolve.c, expr_types.c  a probe's text -> a file, a function, typed expressions
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
+ *	place.c  lines and offsets -> their sites, likewise
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	plan.c  probe x sites -> sites and programs (offline)
  *	compile.c, fetch.c  expressions and locations -> fetch programs
@@ -109,6 +110,7 @@ struct cairn_trace {
 	uint32_t string_shown;         /* of them, without it */
 	uint32_t value_bytes;
 	struct arena arena;
+	struct cairn_types *words; /* of probes without debug information; NULL until needed */
 	VEC(struct trace_file *) files;
 	VEC(struct trace_probe *) probes;
 	VEC(struct trace_site *) sites;
@@ -168,6 +170,15 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 int resolve_file(struct cairn_trace *t, const char *name, struct trace_file **ret,
 		 struct cairn_err *err);
 
+/*
+ * resolve_head - the file of a head [PATH:]SPEC, and the SPEC
+ *
+ * Results and errors as resolve_probe(). The file's sites are not opened: resolve_sites() does.
+ */
+int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
+		 const char **ret_spec, struct cairn_err *err);
+int resolve_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
+
 /* What a probe is set on, if it is not a function of the file's sites. */
 struct trace_target {
 	const struct cairn_function *function;
@@ -187,6 +198,15 @@ struct trace_targets {
  */
 int resolve_usdt(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
 		 struct trace_targets *ret, struct cairn_err *err);
+
+/*
+ * resolve_place - find the file and the instructions that a line or an offset means
+ *
+ * Results and errors as resolve_probe().
+ */
+int resolve_place(struct cairn_trace *t, const struct probe_text *text,
+		  struct trace_file **ret_file, struct trace_targets *ret, struct cairn_err *err);
+
 /*
  * From now on the debug information of a file answers, not its sidecar. Errors as
  * cairn_sites_open().
