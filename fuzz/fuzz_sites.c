@@ -65,7 +65,7 @@ static void stand_at(struct cairn_sites *sites, uint64_t at)
 		follow(sites, &active[0].args[0].loc, at);
 }
 
-/* The lines of a function, and the first of them again as a line of its file. */
+/* The lines of a function, the variables at some of them, and the first of them again as a line of its file. */
 static int visit_lines(void *ctx, const struct cairn_function *f)
 {
 	struct cairn_sites *sites = ctx;
@@ -73,6 +73,10 @@ static int visit_lines(void *ctx, const struct cairn_function *f)
 	struct cairn_err err = {0};
 	char spec[300];
 	int n = cairn_sites_lines(sites, f->name, &lines, &err);
+	for (int i = 0; i < n && i < 8; i++) {
+		struct cairn_variables vars;
+		cairn_sites_vars(sites, &lines.p[i], &vars, &err);
+	}
 	if (n > 0 && lines.p[0].file) {
 		snprintf(spec, sizeof(spec), "%s:%u", lines.p[0].file, lines.p[0].line);
 		cairn_sites_lines(sites, spec, &lines, &err);

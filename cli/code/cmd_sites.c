@@ -29,6 +29,7 @@ struct sites_values {
 	bool hazards;
 	bool usdt;
 	bool lines;
+	bool vars;
 	bool assume_unmodified;
 };
 
@@ -49,6 +50,8 @@ static const struct opt opts[] = {
 	{0, "lines", OPT_FLAG, NULL, offsetof(struct sites_values, lines),
 	 "list the lines of each FUNC that can be probed, in all its copies, and where: FUNC, "
 	 "FUNC:LINE or FILE:LINE"},
+	{0, "vars", OPT_FLAG, NULL, offsetof(struct sites_values, vars),
+	 "list the variables in scope at FUNC:LINE or FILE:LINE, at each place of the line"},
 	{0, "usdt", OPT_FLAG, NULL, offsetof(struct sites_values, usdt),
 	 "list the USDT probes of the file, or those named PROVIDER:NAME, and their arguments"},
 	{0, "explain", OPT_TEXT, "WORD", offsetof(struct sites_values, explain),
@@ -431,6 +434,20 @@ static int hazards(const struct view *view, struct sidecar_wish *wish)
 	return status;
 }
 
+/* An exit status: the worst. */
+static int lines(const struct view *view, const struct sites_values *values,
+		 const struct operands *operands)
+{
+	int status = STATUS_YES;
+
+	for (size_t i = 1; i < operands->n; i++) {
+		int one = sites_lines(view, operands->items[i], values->vars);
+
+		status = one > status ? one : status;
+	}
+	return status;
+}
+
 static int ask(struct view *view, const struct sites_values *values,
 	       const struct operands *operands)
 {
@@ -447,7 +464,7 @@ static int ask(struct view *view, const struct sites_values *values,
 			    "%s: a sidecar has no code to look at: name the program",
 			    cairn_binary_path(view->bin));
 	/* A user who names a file of debug information wants to see its contents. */
-	wish.none |= values->debug_file || values->debug_dirs.n || values->lines;
+	wish.none |= values->debug_file || values->debug_dirs.n || values->lines || values->vars;
 	if (values->hazards)
 		return hazards(view, &wish);
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
@@ -460,13 +477,8 @@ static int ask(struct view *view, const struct sites_values *values,
 	view->sidecar = source.sidecar ? cairn_sidecar_path(source.sidecar) : NULL;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
-	for (size_t i = 1; values->lines && i < operands->n; i++) {
-		int one = sites_lines(view, operands->items[i]);
-
-		status = one > status ? one : status;
-	}
-	if (values->lines)
-		;
+	if (values->lines || values->vars)
+		status = lines(view, values, operands);
 	else if (operands->n > 1)
 		status = answer(view, values, operands->items + 1, operands->n - 1);
 	else if (values->sites)
@@ -505,13 +517,14 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--emit needs a function");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
-	if (values->usdt + values->lines + values->hazards + (values->emit != NULL) +
-		    (values->explain != NULL) >
+	if (values->usdt + (values->lines || values->vars) + values->hazards +
+		    (values->emit != NULL) + (values->explain != NULL) >
 	    1)
 		return fail(STATUS_USAGE, "--usdt, --lines, --hazards, --emit and --explain are "
 					  "five answers; choose one");
-	if (values->lines && operands->n < 2)
-		return fail(STATUS_USAGE, "--lines needs a function");
+	if ((values->lines || values->vars) && operands->n < 2)
+		return fail(STATUS_USAGE,
+			    values->lines ? "--lines needs a function" : "--vars needs FUNC:LINE");
 	if (values->no_demangle)
 		demangle_never();
 	status = open_binary(operands->items[0], values, &bin);

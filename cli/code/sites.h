@@ -97,9 +97,10 @@ int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
  * sites_lines - the lines of a function that can be probed, and where
  *
  * @spec  as cairn_sites_lines() takes it
+ * @vars  with the variables in scope at each place
  * Returns an exit status.
  */
-int sites_lines(const struct view *view, const char *spec);
+int sites_lines(const struct view *view, const char *spec, bool vars);
 
 /*
  * sites_usdt - the USDT probes of the file, and where their arguments are

@@ -44,32 +44,99 @@ static void put_place(const struct view *view, const struct cairn_line *line)
 			cairn_hazard_text(site->hazard));
 }
 
+static const char *kind_word(enum cairn_variable_kind kind)
+{
+	switch (kind) {
+	case CAIRN_VARIABLE_PARAMETER:
+		return "parameter";
+	case CAIRN_VARIABLE_LOCAL:
+		return "local";
+	case CAIRN_VARIABLE_STATIC:
+		return "static";
+	}
+	return NULL;
+}
+
+static void put_vars(const struct view *view, const struct cairn_variables *vars)
+{
+	char text[VIEW_TEXT_MAX], where[VIEW_TEXT_MAX];
+
+	for (size_t i = 0; i < vars->n; i++) {
+		const struct cairn_variable *v = &vars->p[i];
+
+		cairn_types_declare(view->types, v->type, v->name, text, sizeof(text));
+		view_location(view, &v->loc, where, sizeof(where));
+		say(view->out, "    %s  %s\n", text, where);
+	}
+}
+
 static bool is_same_line(const struct cairn_line *a, const struct cairn_line *b)
 {
 	return a->line == b->line &&
 	       (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file)));
 }
 
-static void put_text(const struct view *view, const struct cairn_lines *lines)
+static int put_text(const struct view *view, const struct cairn_lines *lines, bool with_vars,
+		    struct cairn_err *err)
 {
 	size_t n = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < lines->n; i++) {
+	for (size_t i = 0; i < lines->n && r >= 0; i++) {
+		struct cairn_variables vars = {0};
+
 		if (!i || !is_same_line(&lines->p[i - 1], &lines->p[i])) {
 			put_head(view, &lines->p[i]);
 			n++;
 		}
 		put_place(view, &lines->p[i]);
+		r = with_vars ? cairn_sites_vars(view->sites, &lines->p[i], &vars, err) : 0;
+		put_vars(view, &vars);
 	}
 	fprintf(view->out, "%s%s at %s%s\n", view->style.faint, cairn_counted(n, "line").text,
 		cairn_counted(lines->n, "place").text, view->style.off);
+	return r;
 }
 
 /* ---- JSON ---- */
 
-static void put_json(const struct view *view, const struct cairn_line *line)
+static void put_json_var(const struct view *view, struct json *j, const struct cairn_variable *v)
+{
+	char text[VIEW_TEXT_MAX];
+	bool available = v->loc.why == CAIRN_AVAILABLE;
+	const struct cairn_quirk_rule *quirk = cairn_quirk_rule(v->loc.quirk);
+
+	json_open(j, NULL, '{');
+	json_text(j, "name", v->name);
+	cairn_types_name(view->types, v->type, text, sizeof(text));
+	json_text(j, "type", text);
+	json_text(j, "kind", kind_word(v->kind));
+	json_uint(j, "line", v->decl_line);
+	view_location(view, &v->loc, text, sizeof(text));
+	json_text(j, "loc", available ? text : NULL);
+	json_text(j, "unavailable", available ? NULL : cairn_unavailable_id(v->loc.why));
+	json_text(j, "quirk", quirk ? quirk->id : NULL);
+	json_close(j);
+}
+
+static int put_json_vars(const struct view *view, struct json *j, const struct cairn_line *line,
+			 struct cairn_err *err)
+{
+	struct cairn_variables vars = {0};
+	int r = cairn_sites_vars(view->sites, line, &vars, err);
+
+	json_open(j, "vars", '[');
+	for (size_t i = 0; i < vars.n; i++)
+		put_json_var(view, j, &vars.p[i]);
+	json_close(j);
+	return r;
+}
+
+static int put_json(const struct view *view, const struct cairn_line *line, bool with_vars,
+		    struct cairn_err *err)
 {
 	struct json j = {.out = view->out};
+	int r = 0;
 
 	json_open(&j, NULL, '{');
 	json_text(&j, "function", line->function);
@@ -81,7 +148,10 @@ static void put_json(const struct view *view, const struct cairn_line *line)
 	json_text(&j, "hazard",
 		  line->site.hazard == CAIRN_HAZARD_NONE ? NULL
 							 : cairn_hazard_id(line->site.hazard));
+	if (with_vars)
+		r = put_json_vars(view, &j, line, err);
 	json_close(&j);
+	return r;
 }
 
 /* ---- what is not there ---- */
@@ -104,7 +174,7 @@ static int missing(const struct view *view, const char *spec)
 	return STATUS_NO;
 }
 
-int sites_lines(const struct view *view, const char *spec)
+int sites_lines(const struct view *view, const char *spec, bool vars)
 {
 	struct cairn_lines lines;
 	struct cairn_err err = {0};
@@ -114,9 +184,8 @@ int sites_lines(const struct view *view, const char *spec)
 		return fail_err(r, &err, STATUS_NO);
 	if (!lines.n)
 		return missing(view, spec);
-	if (!view->json)
-		put_text(view, &lines);
-	for (size_t i = 0; view->json && i < lines.n; i++)
-		put_json(view, &lines.p[i]);
-	return STATUS_YES;
+	r = view->json ? 0 : put_text(view, &lines, vars, &err);
+	for (size_t i = 0; view->json && i < lines.n && r >= 0; i++)
+		r = put_json(view, &lines.p[i], vars, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }

@@ -31,6 +31,7 @@ struct cairn_line {
 	const char *file;
 	uint32_t line;
 	uint32_t column; /* 0 when unknown */
+	uint16_t view;   /* of its row: several statements may begin at one address */
 	/*
 	 * Of the kind CAIRN_SITE_PLACE, without arguments. n_chain is 0 in an out-of-line body; else
 	 * the chain and the container are those of the inlined copy that has the line.
@@ -56,6 +57,43 @@ struct cairn_lines {
  */
 int cairn_sites_lines(struct cairn_sites *sites, const char *spec, struct cairn_lines *ret,
 		      struct cairn_err *err);
+
+enum cairn_variable_kind {
+	CAIRN_VARIABLE_PARAMETER,
+	CAIRN_VARIABLE_LOCAL,
+	CAIRN_VARIABLE_STATIC, /* declared in the function, in memory of its own */
+};
+
+/* A variable in scope at a place. */
+struct cairn_variable {
+	enum cairn_variable_kind kind;
+	const char *name;
+	uint32_t type;      /* in cairn_sites_types() */
+	uint32_t decl_line; /* 0 when unknown */
+	struct cairn_location loc;
+};
+
+struct cairn_variables {
+	size_t n;
+	/* locals of inner blocks before those of outer ones, then parameters */
+	const struct cairn_variable *p;
+};
+
+/*
+ * cairn_sites_vars - the variables in scope at a place of a line, and where their values are just
+ * before its instruction
+ *
+ * They are the function's parameters, and the variables of the function and of the blocks around
+ * the place; of several of one name the innermost. The rules for arguments hold, and further ones:
+ * a variable in memory of optimised code is unavailable unless the compiler spilled it there.
+ *
+ * @line  a result of cairn_sites_lines() of the same @sites
+ * @ret   borrowed until cairn_sites_close()
+ * Returns their number. -EOPNOTSUPP: a sidecar's sites; -EBADMSG, -ENOMEM.
+ * Cost: decodes the function.
+ */
+int cairn_sites_vars(struct cairn_sites *sites, const struct cairn_line *line,
+		     struct cairn_variables *ret, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

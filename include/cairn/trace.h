@@ -149,8 +149,9 @@ void cairn_trace_close(struct cairn_trace *t);
  * FUNC may be a pattern or an indirect function (cairn_sites_find()): each function that it stands
  * for becomes a probe of its own.
  *
- * A line's sites, and an offset's, are of the kind CAIRN_SITE_PLACE, of a function without
- * parameters. An offset is counted from a symbol, without debug information.
+ * A line's sites, and an offset's, are of the kind CAIRN_SITE_PLACE. A line's function has the
+ * variables in scope (cairn_sites_vars()) as parameters, if the probe has an EXPR or a COND; an
+ * offset's has none. Without a list none is fetched. An offset is counted from a symbol, without debug information.
  *
  * A USDT probe (usdt.h) needs no debug information. Its function is one that has the arguments as
  * parameters, $arg1 and so on, and its instructions as sites of the kind CAIRN_SITE_PLACE. The

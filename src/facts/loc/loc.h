@@ -200,6 +200,12 @@ bool loc_is_stored_since(const struct loc_context *ctx, struct cairn_vaddr since
 bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since);
 
+/*
+ * Whether a slot at the CFA + @off may be in an object whose address the function takes. Cost:
+ * decodes the function, once for ctx->taken.
+ */
+bool loc_slot_has_address(const struct loc_context *ctx, int64_t off);
+
 /* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
 bool loc_is_by_reference(const struct dw_die *formal);
 

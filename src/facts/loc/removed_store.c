@@ -21,6 +21,7 @@
  */
 #include <string.h>
 
+#include "dwarf/constants.h"
 #include "insn/insn.h"
 #include "loc/loc.h"
 
@@ -113,8 +114,7 @@ static void find_addresses(const struct loc_context *ctx, struct frame_addresses
 	found->is_uncertain |= dw_ranges(&ctx->function, note_range, &s, NULL) <= 0;
 }
 
-/* Whether a slot at the CFA + @off may be in an object whose address the function takes. */
-static bool has_address(const struct loc_context *ctx, int64_t off)
+bool loc_slot_has_address(const struct loc_context *ctx, int64_t off)
 {
 	struct frame_addresses own = {0}, *found = ctx->taken ? ctx->taken : &own;
 	if (!found->is_known)
@@ -170,7 +170,7 @@ static bool is_shown(struct loc_context *ctx, const struct memory *m, struct cai
 		return false;
 	if (!is_slot(ctx, m, &off))
 		return is_read_after(ctx, m);
-	return off >= 0 || !has_address(ctx, off) || is_read_after(ctx, m) ||
+	return off >= 0 || !loc_slot_has_address(ctx, off) || is_read_after(ctx, m) ||
 	       loc_is_stored_since(ctx, since, off, m->bytes);
 }
 
@@ -232,6 +232,10 @@ static bool are_pieces_shown(struct loc_context *ctx, const struct cairn_locatio
 bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since)
 {
-	return are_pieces_shown(ctx, loc, since) || loc_is_by_reference(ctx->formal) ||
-	       (!ctx->inlined && !ctx->is_now && loc_may_be_by_reference(ctx->formal));
+	/* A variable is made by the function itself, whatever its type. */
+	bool is_passed = ctx->formal->tag == DW_TAG_formal_parameter;
+	return are_pieces_shown(ctx, loc, since) ||
+	       (is_passed &&
+		(loc_is_by_reference(ctx->formal) ||
+		 (!ctx->inlined && !ctx->is_now && loc_may_be_by_reference(ctx->formal))));
 }

@@ -220,6 +220,7 @@ static int add_place(struct line_search *s, const struct dw_row *row, struct sco
 				 .file = file,
 				 .line = row->line,
 				 .column = row->column,
+				 .view = row->view,
 				 .site = owner->site};
 	struct cairn_site *site = &l->site;
 	site->container_off += (int64_t)(row->at.v - site->at.v);

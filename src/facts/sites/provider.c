@@ -85,6 +85,16 @@ int cairn_sites_lines(struct cairn_sites *s, const char *spec, struct cairn_line
 	return s->ops->lines(s, spec, ret, err);
 }
 
+int cairn_sites_vars(struct cairn_sites *s, const struct cairn_line *line,
+		     struct cairn_variables *ret, struct cairn_err *err)
+{
+	if (!s->ops->vars)
+		return err_set(
+			err, -EOPNOTSUPP,
+			"a sidecar has no variables of functions; the debug information has");
+	return s->ops->vars(s, line, ret, err);
+}
+
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
 {
 	struct cairn_sites *s = ctx;

@@ -34,6 +34,8 @@ struct sites_ops {
 	/* NULL: the provider has no lines of functions */
 	int (*lines)(struct cairn_sites *sites, const char *spec, struct cairn_lines *ret,
 		     struct cairn_err *err);
+	int (*vars)(struct cairn_sites *sites, const struct cairn_line *line,
+		    struct cairn_variables *ret, struct cairn_err *err);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 

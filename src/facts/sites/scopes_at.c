@@ -253,10 +253,10 @@ static int name_args(const struct site_env *env, const struct active_types *type
 	return 0;
 }
 
-static int describe(const struct site_env *env, struct site_worker *w,
-		    const struct active_types *types, uint32_t function, uint32_t entry,
-		    struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
-		    struct cairn_err *err)
+int active_scope(const struct site_env *env, struct site_worker *w,
+		 const struct active_types *types, uint32_t function, uint32_t entry,
+		 struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
+		 struct cairn_err *err)
 {
 	struct built_site b;
 	int rc = site_build_now(env, w, entry, at, next, &b, err);
@@ -289,8 +289,8 @@ int active_at(const struct active *a, const struct site_env *env, const struct a
 	struct site_worker w;
 	site_worker_init(&w, arena);
 	for (int i = 0; rc >= 0 && i < n; i++)
-		rc = describe(env, &w, types, function, chain[n - 1 - i], at, pc, &functions[i],
-			      err);
+		rc = active_scope(env, &w, types, function, chain[n - 1 - i], at, pc, &functions[i],
+				  err);
 	site_worker_fini(&w);
 	*ret = functions;
 	return rc < 0 ? rc : n;

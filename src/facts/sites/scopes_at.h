@@ -64,6 +64,17 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
 		   struct cairn_err *err);
 
 /*
+ * active_scope - one of the functions that an address is in, with its parameters there
+ *
+ * @function  out of line; @entry: itself, or a copy inlined in it
+ * Returns 1, -EBADMSG, -ENOMEM.
+ */
+int active_scope(const struct site_env *env, struct site_worker *w,
+		 const struct active_types *types, uint32_t function, uint32_t entry,
+		 struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
+		 struct cairn_err *err);
+
+/*
  * active_at - as cairn_sites_at()
  *
  * @types  gives the types of parameters

@@ -296,8 +296,8 @@ static struct flow *need_flow(const struct site_env *env, struct site_worker *w,
 	return ctx->flow;
 }
 
-static int locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
-		  const struct dw_die *formal, struct cairn_location *ret)
+int site_locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
 	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE ||
@@ -361,7 +361,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 		if (i == b->formals.n)
 			continue;
 		next = i + 1;
-		int proven = locate(env, w, ctx, &child, &b->args[i].loc);
+		int proven = site_locate(env, w, ctx, &child, &b->args[i].loc);
 		if (proven >= 0)
 			proven = prove_arrival(ctx, &child, w->arena, &b->args[i].loc);
 		if (proven < 0)
@@ -619,6 +619,40 @@ static void take_vectors(const struct site_env *env, const struct loc_context *c
 	}
 }
 
+int site_context_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		     struct cairn_vaddr at, struct cairn_vaddr next, struct loc_context *ret,
+		     struct cairn_err *err)
+{
+	int rc = enter_container(env, w, container_of(env->index, entry), err);
+	*ret = (struct loc_context){
+		.dw = env->dw,
+		.cfi = env->cfi,
+		.code = env->code,
+		.function = w->function,
+		.entry = w->container_entry,
+		.at = at,
+		.next = next,
+		.is_now = true,
+		.view = UINT64_MAX,
+		.inlined = env->index->p[entry].flags & DW_FUNC_INLINED,
+		.padding = at,
+		.flow = w->flow,
+		.taken = &w->taken,
+	};
+	return rc;
+}
+
+bool site_is_in_loop(const struct site_env *env, struct site_worker *w, struct cairn_vaddr at)
+{
+	if (!w->cfg_made) {
+		if (cfg_new(env->code, &w->function, w->container_entry, &w->cfg) < 0)
+			return true;
+		w->cfg_made = true;
+	}
+	uint32_t i = w->cfg ? cfg_at(w->cfg, at.v) : GRAPH_NONE;
+	return i == GRAPH_NONE || cfg_may_come_back(w->cfg, i) != 0;
+}
+
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
 		   struct cairn_vaddr at, struct cairn_vaddr next, struct built_site *ret,
 		   struct cairn_err *err)
@@ -631,28 +665,15 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 				   .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
 	int rc = dw_func_die(env->dw, f, &ret->die, err);
 	if (rc >= 0)
-		rc = enter_container(env, w, container, err);
-	if (rc >= 0)
 		rc = abstract_of(&w->abstracts, env->dw, ret->die.unit,
 				 inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc < 0)
 		return rc;
 	ret->formals = abstract->formals;
-	struct loc_context ctx = {
-		.dw = env->dw,
-		.cfi = env->cfi,
-		.code = env->code,
-		.function = w->function,
-		.entry = w->container_entry,
-		.at = at,
-		.next = next,
-		.is_now = true,
-		.view = UINT64_MAX,
-		.inlined = inlined,
-		.padding = at,
-		.flow = w->flow,
-		.taken = &w->taken,
-	};
+	struct loc_context ctx;
+	rc = site_context_now(env, w, entry, at, next, &ctx, err);
+	if (rc < 0)
+		return rc;
 	rc = args_of(env, w, &ctx, ret, err);
 	if (rc < 0)
 		return rc;

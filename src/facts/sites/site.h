@@ -48,6 +48,7 @@
  *	foreign_spec.c     what a name may mean to users of other tools
  *	function.c         a group made into a struct cairn_function
  *	lines.c            the places of lines
+ *	vars.c             the variables in scope at a line
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register
  *	usdt.c             USDT probes, and each as if it were a function
@@ -198,6 +199,26 @@ int site_build(const struct site_env *env, struct site_worker *w,
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
 		   struct cairn_vaddr at, struct cairn_vaddr next, struct built_site *ret,
 		   struct cairn_err *err);
+
+/*
+ * site_context_now - where the variables of a function are looked for when a program is at @at
+ *
+ * For site_locate(), with the same worker, which has the function as its container then.
+ * Returns 0, -EBADMSG, -ENOMEM.
+ */
+int site_context_now(const struct site_env *env, struct site_worker *w, uint32_t entry,
+		     struct cairn_vaddr at, struct cairn_vaddr next, struct loc_context *ret,
+		     struct cairn_err *err);
+
+/*
+ * The location of a parameter or variable, by all that loc knows. Returns 0 and *@ret, -ENOMEM.
+ * It may need the caller's frame, if ctx->is_now.
+ */
+int site_locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		const struct dw_die *die, struct cairn_location *ret);
+
+/* Whether the instruction may run again in one call of the worker's container; true if unknown. */
+bool site_is_in_loop(const struct site_env *env, struct site_worker *w, struct cairn_vaddr at);
 
 /* site_match_formal() of another one than its guess; @origin is that of the formal. */
 uint32_t site_search_formal(const struct formals *f, const struct dw_die *formal, dw_off origin);

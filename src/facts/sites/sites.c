@@ -20,6 +20,7 @@
 #include "sites/spec.h"
 #include "sites/suggest.h"
 #include "sites/symbol_names.h"
+#include "sites/vars.h"
 
 /*
  * Sites that cairn_sites_visit() evaluates at a time: enough that each container is decoded a few
@@ -652,11 +653,6 @@ static int passed(struct cairn_sites *sites, struct cairn_vaddr callee,
 	return passed_between(&env, &s->active, callee, caller_pc, asked, &s->at, ret, err);
 }
 
-static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct cairn_err *err)
-{
-	return dwarf_type_of(ctx, formal, ret, err);
-}
-
 /* *@ret: the environment with all functions. */
 static int list_code(struct dwarf_sites *s, struct site_env *ret, struct cairn_err *err)
 {
@@ -692,6 +688,23 @@ static int lines(struct cairn_sites *sites, const char *spec, struct cairn_lines
 	return lines_find(&env, &s->active, s->threads, &query, &s->kept, ret, err);
 }
 
+static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct cairn_err *err)
+{
+	return dwarf_type_of(ctx, formal, ret, err);
+}
+
+static int vars(struct cairn_sites *sites, const struct cairn_line *line,
+		struct cairn_variables *ret, struct cairn_err *err)
+{
+	struct dwarf_sites *s = own(sites);
+	struct site_env env;
+	int rc = list_code(s, &env, err);
+	if (rc < 0)
+		return rc;
+	return vars_at(&env, &s->active, &(struct active_types){type_of, s->types}, line, &s->kept,
+		       ret, err);
+}
+
 static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
 	      const struct cairn_scope **ret, struct cairn_err *err)
 {
@@ -717,5 +730,6 @@ static const struct sites_ops ops = {
 	.at = at,
 	.passed = passed,
 	.lines = lines,
+	.vars = vars,
 	.symbol = sites_symbol_of_binary,
 };

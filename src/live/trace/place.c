@@ -22,7 +22,8 @@
 
 /* The probe's only target: a function of these sites. */
 static int make_target(struct cairn_trace *t, const char *name, const struct cairn_site *sites,
-		       uint32_t n, const struct cairn_types *types, struct trace_targets *ret,
+		       uint32_t n, const struct cairn_types *types,
+		       struct cairn_function **ret_function, struct trace_targets *ret,
 		       struct cairn_err *err)
 {
 	struct cairn_function *function = arena_alloc(&t->arena, sizeof(*function));
@@ -32,6 +33,7 @@ static int make_target(struct cairn_trace *t, const char *name, const struct cai
 		return err_nomem(err, "a probe");
 	*function = (struct cairn_function){.name = name, .n_sites = n, .sites = sites};
 	*target = (struct trace_target){.function = function, .types = types};
+	*ret_function = function;
 	*ret = (struct trace_targets){.p = target, .n = 1, .found = CAIRN_FOUND_NAME};
 	return 0;
 }
@@ -58,27 +60,117 @@ static int no_line(const struct trace_file *f, const char *spec, struct cairn_er
 
 static int by_address(const void *a, const void *b)
 {
-	const struct cairn_site *x = a, *y = b;
-	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
+	const struct cairn_line *x = a, *y = b;
+	return x->site.at.v < y->site.at.v ? -1 : x->site.at.v > y->site.at.v;
 }
 
 /* One instruction is one site, also if it is in two files of that name. */
-static uint32_t take_sites(const struct cairn_lines *lines, struct cairn_site *ret)
+static uint32_t take_places(const struct cairn_lines *lines, struct cairn_line *ret,
+			    struct cairn_site *ret_sites)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < lines->n; i++)
-		ret[i] = lines->p[i].site;
+	memcpy(ret, lines->p, lines->n * sizeof(*ret));
 	qsort(ret, lines->n, sizeof(*ret), by_address);
 	for (size_t i = 0; i < lines->n; i++)
-		if (!n || ret[n - 1].at.v != ret[i].at.v)
+		if (!n || ret[n - 1].site.at.v != ret[i].site.at.v)
 			ret[n++] = ret[i];
+	for (uint32_t i = 0; i < n; i++)
+		ret_sites[i] = ret[i].site;
 	return n;
 }
 
-static int resolve_line(struct cairn_trace *t, struct trace_file *f, const char *spec,
-			struct trace_targets *ret, struct cairn_err *err)
+/* ---- variables ---- */
+
+/* The variables of all sites by name: what a function has as parameters. */
+struct names {
+	VEC(struct cairn_param) v;
+};
+
+static int find_name(const struct names *names, const char *name)
 {
+	for (size_t i = 0; i < names->v.n; i++)
+		if (!strcmp(names->v.p[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static int add_names(struct names *names, const struct cairn_variables *vars)
+{
+	for (size_t i = 0; i < vars->n; i++) {
+		const struct cairn_param p = {vars->p[i].name, vars->p[i].type};
+		if (find_name(names, p.name) < 0 && !VEC_ADD(&names->v, p))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A variable that is not in scope at a site has no description there. */
+static int set_args(struct cairn_trace *t, const struct names *names,
+		    const struct cairn_variables *vars, struct cairn_site *site)
+{
+	struct cairn_arg *args = arena_array(&t->arena, names->v.n + 1, sizeof(*args));
+
+	if (!args)
+		return -ENOMEM;
+	for (size_t i = 0; i < names->v.n; i++)
+		args[i] = (struct cairn_arg){.name = names->v.p[i].name,
+					     .type = names->v.p[i].type,
+					     .loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
+	for (size_t i = 0; i < vars->n; i++) {
+		struct cairn_arg *arg = &args[find_name(names, vars->p[i].name)];
+		arg->type = vars->p[i].type;
+		arg->loc = vars->p[i].loc;
+	}
+	site->args = args;
+	site->n_args = (uint32_t)names->v.n;
+	return 0;
+}
+
+static int take_params(struct cairn_trace *t, const struct names *names,
+		       struct cairn_function *function)
+{
+	struct cairn_param *params = arena_array(&t->arena, names->v.n + 1, sizeof(*params));
+
+	if (!params)
+		return -ENOMEM;
+	if (names->v.n)
+		memcpy(params, names->v.p, names->v.n * sizeof(*params));
+	function->params = params;
+	function->n_params = (uint32_t)names->v.n;
+	return 0;
+}
+
+/*
+ * The variables in scope, as parameters of the function: only if the probe has expressions, as it
+ * costs a decoding of each function.
+ */
+static int add_variables(struct cairn_trace *t, struct trace_file *f,
+			 const struct cairn_line *lines, struct cairn_site *sites, uint32_t n,
+			 struct cairn_function *function, struct cairn_err *err)
+{
+	struct cairn_variables *vars = arena_array(&t->arena, n, sizeof(*vars));
+	struct names names = {0};
+	int e = vars ? 0 : err_nomem(err, "variables");
+
+	for (uint32_t i = 0; i < n && e >= 0; i++) {
+		e = cairn_sites_vars(f->sites, &lines[i], &vars[i], err);
+		if (e >= 0 && add_names(&names, &vars[i]) < 0)
+			e = err_nomem(err, "variables");
+	}
+	for (uint32_t i = 0; i < n && e >= 0; i++)
+		if (set_args(t, &names, &vars[i], &sites[i]) < 0)
+			e = err_nomem(err, "variables");
+	if (e >= 0 && take_params(t, &names, function) < 0)
+		e = err_nomem(err, "variables");
+	VEC_FREE(&names.v);
+	return e < 0 ? e : 0;
+}
+
+static int resolve_line(struct cairn_trace *t, const struct probe_text *text, struct trace_file *f,
+			const char *spec, struct trace_targets *ret, struct cairn_err *err)
+{
+	struct cairn_function *function;
 	struct cairn_lines lines;
 	int e = resolve_sites(t, f, err);
 
@@ -92,10 +184,14 @@ static int resolve_line(struct cairn_trace *t, struct trace_file *f, const char 
 		return err_set(err, -ERANGE, "%s has %zu places; a trace has at most %u sites",
 			       spec, lines.n, TRACE_SITES_MAX);
 	struct cairn_site *sites = arena_array(&t->arena, lines.n, sizeof(*sites));
-	if (!sites)
+	struct cairn_line *places = arena_array(&t->arena, lines.n, sizeof(*places));
+	if (!sites || !places)
 		return err_nomem(err, "sites");
-	uint32_t n = take_sites(&lines, sites);
-	return make_target(t, spec, sites, n, cairn_sites_types(f->sites), ret, err);
+	uint32_t n = take_places(&lines, places, sites);
+	e = make_target(t, spec, sites, n, cairn_sites_types(f->sites), &function, ret, err);
+	if (e == 0 && (text->n_values || text->condition))
+		e = add_variables(t, f, places, sites, n, function, err);
+	return e;
 }
 
 /* ---- offsets ---- */
@@ -150,6 +246,7 @@ static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const cha
 	char *name = arena_strndup(&t->arena, spec, (size_t)(plus - spec));
 	struct cairn_site *site = arena_alloc(&t->arena, sizeof(*site));
 	struct cairn_vaddr start = {0};
+	struct cairn_function *function;
 	uint64_t off = strtoull(plus + 1, NULL, 0);
 
 	if (!name || !site)
@@ -169,7 +266,7 @@ static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const cha
 				    .n_shared = 1};
 	site->has_off = cairn_binary_foff(f->bin, site->at, &site->off);
 	site->hazard = cairn_hazard_at(f->bin, site->at, !off);
-	return make_target(t, spec, site, 1, t->words, ret, err);
+	return make_target(t, spec, site, 1, t->words, &function, ret, err);
 }
 
 /* The parser saw that it ends in one of both. */
@@ -193,5 +290,5 @@ int resolve_place(struct cairn_trace *t, const struct probe_text *text,
 	if (!strchr(spec, ':'))
 		return err_set(err, -EINVAL, "line %s of which function or file? FUNC:%s", spec,
 			       spec);
-	return resolve_line(t, *ret_file, spec, ret, err);
+	return resolve_line(t, text, *ret_file, spec, ret, err);
 }

@@ -303,7 +303,9 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 {
 	enum { MANY_VALUES = 16 };
 	struct probe_text *text = (struct probe_text *)p->text;
-	int r = text->has_list ? 0 : all_parameters(t, p->pub.function, text, err);
+	/* A line has many variables: those that are listed are fetched. */
+	bool is_listed = text->has_list || text->kind == PROBE_OF_PLACE;
+	int r = is_listed ? 0 : all_parameters(t, p->pub.function, text, err);
 	unsigned int class;
 
 	if (r < 0)
