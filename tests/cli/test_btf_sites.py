@@ -147,6 +147,16 @@ def functions_are_named_without_their_file():
 
 
 @claim
+def another_symbol_of_a_function_finds_it():
+    text = PROGRAM + 'extern int mix2(int, long) __attribute__((alias("mix")));\n'
+    whole, bare = compile_c("alias", text), path_of("alias.bare")
+    cairn("btf", "encode", "--embed", whole, "-o", bare, check=True)
+    run("strip", "--strip-debug", bare, check=True)
+    r = cairn("sites", bare, "mix2", check=True)
+    expect("mix2 is mix\n" in r.err and "int a" in r.out and "%rdi" in r.out, r)
+
+
+@claim
 def addr_tells_the_copies_that_begin_there():
     bare = stripped()[1]
     at = inlined(bare)[0][0]
