@@ -167,6 +167,6 @@ size_t btfsites_bodies_of(const struct body_names *b, const char *name,
 	size_t lo = SEARCH(0, b->v.n, mid, strcmp(b->v.p[mid].name, name) < 0);
 	while (lo + n < b->v.n && !strcmp(b->v.p[lo + n].name, name))
 		n++;
-	*ret = b->v.p + lo;
+	*ret = n ? &b->v.p[lo] : NULL;
 	return n;
 }

@@ -307,8 +307,8 @@ static int visit_function(struct walk *w, uint32_t id, const struct cairn_vaddr 
 	struct cairn_function *f = arena_alloc(arena, sizeof(*f));
 	while (hi < n && p[hi].func == id)
 		hi++;
-	int rc = f ? btfsites_function(w->s, id, p + lo, (uint32_t)(hi - lo), bodies, n_bodies,
-				       arena, f, w->err)
+	int rc = f ? btfsites_function(w->s, id, n ? &p[lo] : NULL, (uint32_t)(hi - lo), bodies,
+				       n_bodies, arena, f, w->err)
 		   : err_nomem(w->err, "a function");
 	return rc < 0 ? rc : hand_to_visitor(w, f);
 }
