@@ -79,7 +79,7 @@ enum cairn_address_rule {
 	CAIRN_AT_SYMBOL, /* no debug information: the address of a symbol */
 	/* BTF has the address and does not record the rule (cairn/btf/sites.h) */
 	CAIRN_AT_BTF,
-	CAIRN_AT_GIVEN,  /* of a CAIRN_SITE_PLACE: a note, a row of the line table, an offset */
+	CAIRN_AT_GIVEN, /* of a CAIRN_SITE_PLACE: a note, a row of the line table, an offset */
 };
 
 /*

@@ -189,7 +189,7 @@ static int resolve_line(struct cairn_trace *t, const struct probe_text *text, st
 		return err_nomem(err, "sites");
 	uint32_t n = take_places(&lines, places, sites);
 	e = make_target(t, spec, sites, n, cairn_sites_types(f->sites), &function, ret, err);
-	if (e == 0 && (text->n_values || text->condition))
+	if (e == 0 && (text->n_values || text->condition || t->aggregates))
 		e = add_variables(t, f, places, sites, n, function, err);
 	return e;
 }
