@@ -8,7 +8,7 @@
  * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
  * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
  * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
- * and shares.c adds up what each function takes.
+ * shares.c adds up what each function takes, and part.c makes a profile of some of its samples.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
