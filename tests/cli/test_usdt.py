@@ -194,6 +194,26 @@ def a_condition_over_arguments_decides_in_the_kernel(backend):
     expect([p["filtered"] for p in summary["probes"]] == [295, 298], summary)
 
 
+@claim
+def arguments_are_keys_and_numbers_of_aggregates():
+    path = program()
+    events, _, _ = events_of(path, "usdt:suite:all($arg3, $arg11:str)")
+    out = os.path.join(folder(), "sums")
+    r = trace("--json", "-o", out, "-c", path, "--count", "--sum", "$arg3", "--by", "$arg11:str",
+              "usdt:suite:all")
+    expect(r.status == 0, r.err)
+    with open(out, encoding="utf-8") as file:
+        *_, table, _ = map(json.loads, file)
+    of = {}
+    for event in events:
+        key, number = shown(event["args"]["$arg11"]), event["args"]["$arg3"]
+        n, total = of.get(key, (0, 0))
+        of[key] = (n + 1, total + number)
+    rows = {shown(row["by"]["$arg11"]): (row["count"], row["sum"]["$arg3"])
+            for row in table["rows"]}
+    expect(len(of) > 1 and rows == of, of, rows)
+
+
 class Guarded:
     """The program that prints its semaphore every millisecond."""
 

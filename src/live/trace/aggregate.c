@@ -75,7 +75,9 @@ static int take_key(struct aggregates *a, const struct probe_value_text *v, uint
 			return probe_error(err, -EINVAL, a->by, v->expr->at, "%s is a key already",
 					   v->text);
 	a->n_keys++;
-	if (v->expr->kind == EXPR_NAME && v->expr->name[0] == '$')
+	/* $arg1 and so on are a USDT probe's. */
+	if (v->expr->kind == EXPR_NAME && v->expr->name[0] == '$' &&
+	    strncmp(v->expr->name, "$arg", strlen("$arg")) != 0)
 		return lay_out_known(key, a->by, v, at, err);
 	key->kind = KEY_VALUE;
 	key->value = a->n_values++;
@@ -201,13 +203,14 @@ int cairn_trace_aggregate(struct cairn_trace *t, const struct cairn_aggregate_op
 
 /* ---- a probe's expressions ---- */
 
+/* Of an aggregate's text. */
 static struct expr_scope scope_of(const struct trace_probe *p, const char *text)
 {
-	return (struct expr_scope){.types = p->pub.types,
-				   .sites = p->file->sites,
-				   .function = p->pub.function,
-				   .text = text,
-				   .part_of = "an aggregate"};
+	struct expr_scope scope = probe_scope(p);
+
+	scope.text = text;
+	scope.part_of = "an aggregate";
+	return scope;
 }
 
 static int refuse_jumps(const struct expr_scope *scope, const struct expr *e, struct cairn_err *err)
@@ -277,14 +280,6 @@ static const char *why_no_key(const struct cairn_types *types, uint32_t id)
 	}
 }
 
-static bool may_be_string(const struct cairn_types *types, const struct expr *e)
-{
-	const struct cairn_type *type = cairn_types_get(types, cairn_types_resolve(types, e->type));
-
-	return e->is_address ||
-	       (!e->bit_size && (type->kind == CAIRN_T_PTR || type->kind == CAIRN_T_ARRAY));
-}
-
 static bool is_text(const struct cairn_types *types, const struct probe_value_text *v)
 {
 	if (v->as_string)
@@ -320,7 +315,7 @@ static int lay_out_path(struct cairn_trace *t, const struct expr_scope *scope,
 	const struct expr *e = v->expr;
 	char name[120];
 
-	if (v->as_string && !may_be_string(types, e))
+	if (v->as_string && !expr_may_be_string(scope, e))
 		return probe_error(err, -EINVAL, scope->text, e->at,
 				   ":str needs a pointer or an array");
 	if (is_text(types, v)) {

@@ -133,6 +133,7 @@ struct expr_scope {
 	const char *text; /* of the probe, for errors */
 	/* What an expression is part of, for errors: "an aggregate"; NULL: "a condition". */
 	const char *part_of;
+	bool is_usdt; /* its arguments have no other types than numbers: a word may be an address */
 };
 
 /*
@@ -153,6 +154,9 @@ int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct c
 const struct expr *expr_with_jumps(const struct expr *e);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
+/* Whether :str has a meaning for an expression that expr_type_path() gave a type. */
+bool expr_may_be_string(const struct expr_scope *scope, const struct expr *e);
+
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);
 bool type_is_signed(const struct cairn_types *types, uint32_t id); /* integers and enumerations */
 bool type_is_char_array(const struct cairn_types *types, uint32_t id);

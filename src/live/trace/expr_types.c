@@ -56,6 +56,16 @@ static bool is_char(const struct cairn_types *types, uint32_t id)
 	return t->kind == CAIRN_T_INT && t->size == 1 && t->name && !strcmp(t->name, "char");
 }
 
+bool expr_may_be_string(const struct expr_scope *scope, const struct expr *e)
+{
+	const struct cairn_types *types = scope->types;
+	const struct cairn_type *type = cairn_types_get(types, cairn_types_resolve(types, e->type));
+	bool is_word = scope->is_usdt && type->kind == CAIRN_T_INT && type->size == 8;
+
+	return e->is_address || (!e->bit_size && (is_word || type->kind == CAIRN_T_PTR ||
+						  type->kind == CAIRN_T_ARRAY));
+}
+
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id)
 {
 	const struct cairn_type *t = resolved(types, id);

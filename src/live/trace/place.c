@@ -170,7 +170,7 @@ static int add_variables(struct cairn_trace *t, struct trace_file *f,
 static int resolve_line(struct cairn_trace *t, const struct probe_text *text, struct trace_file *f,
 			const char *spec, struct trace_targets *ret, struct cairn_err *err)
 {
-	struct cairn_function *function;
+	struct cairn_function *function = NULL;
 	struct cairn_lines lines;
 	int e = resolve_sites(t, f, err);
 
@@ -246,7 +246,7 @@ static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const cha
 	char *name = arena_strndup(&t->arena, spec, (size_t)(plus - spec));
 	struct cairn_site *site = arena_alloc(&t->arena, sizeof(*site));
 	struct cairn_vaddr start = {0};
-	struct cairn_function *function;
+	struct cairn_function *function = NULL;
 	uint64_t off = strtoull(plus + 1, NULL, 0);
 
 	if (!name || !site)

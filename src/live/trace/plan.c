@@ -159,19 +159,6 @@ static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
 	return 0;
 }
 
-static struct expr_scope scope_of(const struct trace_probe *p)
-{
-	struct cairn_sites *sites = p->file->sites;
-
-	/* The types of a USDT probe are its own, and complete. */
-	if (sites && cairn_sites_types(sites) != p->pub.types)
-		sites = NULL;
-	return (struct expr_scope){.types = p->pub.types,
-				   .sites = sites,
-				   .function = p->pub.function,
-				   .text = p->text->text};
-}
-
 /*
  * Completes the types that recipes read, and their elements; vectors of vectors of vectors are
  * enough.
@@ -223,7 +210,7 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 			  struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
-	const struct expr_scope scope = scope_of(p);
+	const struct expr_scope scope = probe_scope(p);
 	int r = expr_type_path(&scope, v->expr, err);
 
 	if (r == 0)
@@ -234,13 +221,7 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 		return r;
 	const struct expr *e = v->expr;
 	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
-	uint32_t resolved = cairn_types_resolve(types, e->type);
-	const struct cairn_type *type = cairn_types_get(types, resolved);
-	/* An argument of a USDT probe has no other type: it may be an address. */
-	bool is_word = p->semaphores && type->kind == CAIRN_T_INT && type->size == 8;
-	bool addressable = e->is_address || type->kind == CAIRN_T_PTR ||
-			   type->kind == CAIRN_T_ARRAY || is_word;
-	if (v->as_string && (!addressable || e->bit_size))
+	if (v->as_string && !expr_may_be_string(&scope, e))
 		return probe_error(err, -EINVAL, p->text->text, e->at,
 				   ":str needs a pointer or an array");
 	*ret = (struct cairn_trace_value){
@@ -281,7 +262,7 @@ static int plan_weight(struct cairn_trace *t, struct trace_probe *p, struct cair
 {
 	const struct probe_value_text *v = p->text->values;
 	struct cairn_trace_value *value = arena_alloc(&t->arena, sizeof(*value));
-	const struct expr_scope scope = scope_of(p);
+	const struct expr_scope scope = probe_scope(p);
 	unsigned int class;
 	int r = 0;
 
@@ -326,7 +307,7 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 			return r;
 	}
 	if (text->condition) {
-		const struct expr_scope scope = scope_of(p);
+		const struct expr_scope scope = probe_scope(p);
 		r = expr_type_condition(&scope, text->condition, err);
 		if (r < 0)
 			return r;

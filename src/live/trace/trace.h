@@ -9,6 +9,7 @@
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
  *	place.c  lines and offsets -> their sites, likewise
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
+ *	scope.c  what expressions may name
  *	plan.c  probe x sites -> sites and programs (offline)
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
@@ -212,6 +213,9 @@ int resolve_place(struct cairn_trace *t, const struct probe_text *text,
  * cairn_sites_open().
  */
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
+
+/* scope.c: what the expressions of a probe may name; errors show the probe's text. */
+struct expr_scope probe_scope(const struct trace_probe *p);
 
 /*
  * plan_probe - values, sites and programs of a probe

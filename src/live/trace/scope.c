@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the expressions of a probe may name */
+#include "trace/trace.h"
+
+struct expr_scope probe_scope(const struct trace_probe *p)
+{
+	struct cairn_sites *sites = p->file->sites;
+
+	/* The types of a USDT probe are its own, and complete. */
+	if (sites && cairn_sites_types(sites) != p->pub.types)
+		sites = NULL;
+	return (struct expr_scope){.types = p->pub.types,
+				   .sites = sites,
+				   .function = p->pub.function,
+				   .text = p->text->text,
+				   .is_usdt = p->semaphores};
+}
