@@ -257,6 +257,7 @@ OTHER_WRITERS = {
     "new files in a directory that it makes beside the one that it becomes; test_profile_ctf.py has the claims",
     "src/ground/base/own_path.c": "what is no regular file, for the writer",
     "src/store/sidecar/cache.c": "an empty mark in the cache, which was judged before",
+    "src/live/launch/needed.c": "/dev/null",
     "cli/core/pager.c": "/dev/null", "cli/code/push_sender.c": "/dev/null", "cli/code/push_spool.c":
     "an empty file for a lock, and renames, within a folder "
     "that was judged before", "cli/house/keep.c": "/dev/null and /proc/self/oom_score_adj",
