@@ -541,7 +541,7 @@ void cairn_trace_detach(struct cairn_trace *t);
 /* Counts of one probe. */
 struct cairn_trace_counts {
 	uint64_t events;    /* handed out; of aggregates: in the rows that were last read */
-	uint64_t lost;      /* the ring buffer was full; of aggregates: too many hits at a time */
+	uint64_t lost;      /* the ring buffer was full, or too many hits came at a time */
 	uint64_t filtered;  /* the condition did not hold */
 	uint64_t undecided; /* the condition needed memory that could not be read: no event */
 	/*

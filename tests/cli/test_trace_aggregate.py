@@ -13,7 +13,7 @@ import re
 import subprocess
 
 import claims
-from claims import (BUILD, CAIRN, Skip, cairn, claim, claim_each, compile_c, folder, main, need,
+from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, folder, main, need,
                     need_root, run)
 
 COMPILERS = ("gcc", "clang")
@@ -121,48 +121,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		write_log(out, &threads[i]);
 	return fclose(out);
-}
-"""
-
-# Threads whose strings are on pages that are not there, so that hits sleep while others come.
-SLEEPERS = r"""
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-enum { PAGES = 16, PAGE = 4096, THREADS = 32 };
-static int fd, rounds;
-__attribute__((noinline)) void hit(long n, const char *s) { __asm__ volatile("" : : "r"(n), "r"(s) : "memory"); }
-static void *thread(void *arg)
-{
-	char *pages = mmap(0, PAGES * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	for (int i = 0; i < rounds; i++) {
-		if (i % PAGES == 0)
-			madvise(pages, PAGES * PAGE, MADV_DONTNEED);
-		hit((long)arg * 1000003 + i, pages + PAGE * (i % PAGES));
-	}
-	return 0;
-}
-int main(int argc, char **argv)
-{
-	static char text[PAGES * PAGE];
-	pthread_t threads[THREADS];
-	FILE *file = tmpfile();
-
-	rounds = atoi(argv[1]);
-	fd = fileno(file);
-	for (int i = 0; i < PAGES; i++)
-		sprintf(text + i * PAGE, "page %d", i);
-	if (write(fd, text, sizeof(text)) != sizeof(text))
-		return 1;
-	for (long i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], 0, thread, (void *)i);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], 0);
-	return 0;
 }
 """
 
@@ -497,43 +455,6 @@ def rows_of(found):
         for row in one["rows"]:
             rows[(row["by"]["c"], row["by"]["$tid"])].append(row)
     return rows
-
-
-@claim
-def hits_that_sleep_while_others_come_are_all_there():
-    threads, rounds = 32, 1000
-    path = compile_c("sleepers", SLEEPERS, flags=("-O2", "-g", "-pthread"))
-    r = trace("--json", "--every", "20ms", "--clear", "--sum", "n", "--by", "s", "-c",
-              f"{path} {rounds}", "hit if n >= 0")
-    counts, sums = collections.Counter(), collections.Counter()
-    for row in (row for one in tables(r) for row in one["rows"]):
-        counts[row["by"]["s"]] += row["count"]
-        sums[row["by"]["s"]] += row["sum"]["n"]
-    summary = json.loads(r.out.splitlines()[-1])
-    expect(sum(counts.values()) + summary["lost"] == threads * rounds, counts, summary)
-    if summary["lost"]:
-        return  # more at a time than there are slots, and counted
-    for page in range(16):
-        of = [t * 1000003 + i for t in range(threads) for i in range(page, rounds, 16)]
-        expect((counts[f"page {page}"], sums[f"page {page}"]) == (len(of), sum(of)), counts)
-
-
-@claim
-def programs_of_aggregates_need_no_stack_that_a_processors_hits_share():
-    objdump = need("llvm-objdump")
-    r = run(objdump, "-d", "--no-show-raw-insn", os.path.join(BUILD, "src", "trace.bpf.o"),
-            check=True)
-    deepest, name = collections.Counter(), None
-    for line in r.out.splitlines():
-        begin = re.match(r"[0-9a-f]+ <(?!LBB)(.*)>:", line)
-        name = begin.group(1) if begin else name
-        for depth in re.findall(r"r10 - (\d+)|r\d+ \+= -(\d+)$", line.strip()):
-            deepest[name] = max(deepest[name], *(int(d) for d in depth if d))
-    # The kernel adds three words where it inlines bpf_loop().
-    mine = {n: d for n, d in deepest.items() if re.match("aggregate|work_|take_slot", n)}
-    expect(len(mine) >= 10 and all(d < 64 - 24 for d in mine.values()), mine)
-    steps = {n: d for n, d in deepest.items() if re.match("(fetch|condition)_step", n)}
-    expect(steps and all(d < 64 for d in steps.values()), steps)
 
 
 @claim

@@ -164,6 +164,9 @@ enum trace_filter {
 	TRACE_FILTER_FAMILY, /* those in the map */
 };
 
+/* Hits of one processor that can be in progress: each may be preempted, or sleep. */
+#define TRACE_RUNS 64
+
 /* Sizes of records; one BPF program each. The smallest that holds the probe's values is used. */
 #define TRACE_CLASSES(X) X(64) X(128) X(256) X(512) X(1024) X(2048) X(4096)
 #define TRACE_N_CLASSES  7
@@ -188,7 +191,7 @@ enum trace_filter {
 #define TRACE_N_AGGREGATE_CLASSES  4
 
 #define TRACE_UPDATES_MAX 8
-/* Hits of one processor that can be in progress: each may be preempted, or sleep. */
+/* As TRACE_RUNS, of hits that are summed up. */
 #define TRACE_SLOTS       8
 
 /*

@@ -111,13 +111,20 @@ static uint32_t ring_bytes(const struct cairn_trace *t)
 	return power_of_two(n < page ? page : n > 1u << 30 ? 1u << 30 : n);
 }
 
+static int size_runs(struct bpf_map *map)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+
+	return n_cpus < 0 ? n_cpus : bpf_map__set_max_entries(map, (uint32_t)n_cpus * TRACE_RUNS);
+}
+
 static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
 	int e = trace_size_tables(t, bpf->maps.sites, bpf->maps.ops);
 
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
-	if (!e && t->aggregates)
-		e = aggregates_size_maps(t, bpf);
+	if (!e)
+		e = t->aggregates ? aggregates_size_maps(t, bpf) : size_runs(bpf->maps.runs);
 	return e ? e : bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(t));
 }
 

@@ -7,11 +7,7 @@
  *
  * Why slots: a program of user probes may be preempted, and may sleep, so that one buffer per
  * processor would be overwritten by the next hit there. A slot belongs to one hit. When the slots
- * of a processor are all taken, the hit is lost, and counted.
- *
- * Why the interpreter's state is in the slot, too, and not on the stack: from Linux 6.13 on a
- * function of 64 bytes of stack or more has one stack per processor, which the next hit overwrites
- * while this one sleeps. So no function here may need 64 bytes.
+ * of a processor are all taken, the hit is lost, and counted. Each slot has a run of its own.
  *
  * Why every addition is atomic, also to cells of this processor alone: for the same reason. Where
  * values per processor would take too much memory, the maps are shared by the processors instead;
@@ -51,19 +47,6 @@ struct {
 	__uint(value_size, 8);
 } slots SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct run);
-} runs SEC(".maps");
-
-/* A hit in progress. */
-struct work {
-	struct trace_slot *slot;
-	struct run *run;
-};
-
 /* The cells of a new key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -80,24 +63,24 @@ __u32 epoch = 0;
 /* Another hit may change the cell in between, but only upwards. */
 #define RAISE_TRIES 64
 
-static __noinline int take_slot(struct work *w)
+static __noinline struct trace_slot *take_slot(struct work *w)
 {
 	__u32 first = bpf_get_smp_processor_id() * TRACE_SLOTS;
 
 #pragma unroll
 	for (int i = 0; i < TRACE_SLOTS; i++) {
 		__u32 at = first + i;
+		struct trace_slot *slot = bpf_map_lookup_elem(&slots, &at);
 		__u64 turn;
 
-		w->slot = bpf_map_lookup_elem(&slots, &at);
 		w->run = bpf_map_lookup_elem(&runs, &at);
-		if (!w->slot || !w->run)
-			return 0;
-		turn = *(volatile __u64 *)&w->slot->turn;
-		if (!(turn & 1) && __sync_bool_compare_and_swap(&w->slot->turn, turn, turn + 1))
-			return 1;
+		if (!slot || !w->run)
+			return NULL;
+		turn = *(volatile __u64 *)&slot->turn;
+		if (!(turn & 1) && __sync_bool_compare_and_swap(&slot->turn, turn, turn + 1))
+			return slot;
 	}
-	return 0;
+	return NULL;
 }
 
 static __always_inline void give_back(struct trace_slot *slot)
@@ -297,39 +280,17 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 	return 0;
 }
 
-static long condition_step_of_work(__u32 i, struct work *w)
-{
-	return condition_step(i, w->run);
-}
-
-/* Whether the hit is wanted; counts it if not. */
-static __always_inline int is_wanted(struct work *w, const struct trace_site_entry *entry)
-{
-	if (!entry->has_condition)
-		return 1;
-	w->run->result = -1;
-	REPEAT(condition_step_of_work, w);
-	if (w->run->result > 0)
-		return 1;
-	count(entry->probe, w->run->result ? UNDECIDED : FILTERED);
-	return 0;
-}
-
 #define AGGREGATE_PROGRAM(size)                                                                    \
-	static long fetch_step_of_work_##size(__u32 i, struct work *w)                             \
-	{                                                                                          \
-		return fetch_step(w->run, w->slot->record, size);                                  \
-	}                                                                                          \
 	static __noinline int work_##size(struct work *w, const struct trace_site_entry *entry,    \
 					  __u32 site)                                              \
 	{                                                                                          \
 		if (!is_wanted(w, entry))                                                          \
 			return 0;                                                                  \
 		if (plan.n_key)                                                                    \
-			begin_key(w->slot->record, size, w->run, entry->probe, site);              \
-		if (!store_registers(w->run, w->slot->record, size))                               \
-			REPEAT(fetch_step_of_work_##size, w);                                      \
-		return aggregate(w->slot->record, entry, w->run->faults);                          \
+			begin_key(w->rec, size, w->run, entry->probe, site);                       \
+		if (!store_registers(w->run, w->rec, size))                                        \
+			REPEAT(fetch_step_##size, w);                                              \
+		return aggregate(w->rec, entry, w->run->faults);                                   \
 	}                                                                                          \
 	SEC("uprobe")                                                                              \
 	int aggregate_##size(struct pt_regs *ctx)                                                  \
@@ -337,18 +298,21 @@ static __always_inline int is_wanted(struct work *w, const struct trace_site_ent
 		__u64 ids = current_ids();                                                         \
 		__u32 site;                                                                        \
 		const struct trace_site_entry *entry = entry_of(ctx, ids, &site);                  \
+		struct trace_slot *slot;                                                           \
 		struct work w;                                                                     \
                                                                                                    \
 		if (!entry)                                                                        \
 			return 0;                                                                  \
-		if (!take_slot(&w)) {                                                              \
+		slot = take_slot(&w);                                                              \
+		if (!slot) {                                                                       \
 			count(entry->probe, LOST);                                                 \
 			return 0;                                                                  \
 		}                                                                                  \
+		w.rec = slot->record;                                                              \
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
 		work_##size(&w, entry, site);                                                      \
-		give_back(w.slot);                                                                 \
+		give_back(slot);                                                                   \
 		return 0;                                                                          \
 	}
 TRACE_AGGREGATE_CLASSES(AGGREGATE_PROGRAM)

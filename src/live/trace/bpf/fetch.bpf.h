@@ -67,10 +67,7 @@ static __always_inline long fetch_read_str(void *to, __u32 n, __u64 from)
 	return bpf_probe_read_user_str(to, n, (void *)from);
 }
 
-/*
- * Written before they are read, for the verifier; a program that only stores registers needs none
- * of them.
- */
+/* Written before they are read, for the verifier, where the run is on the stack. */
 static __always_inline void clear_slots(struct machine *m)
 {
 #pragma unroll
@@ -226,7 +223,7 @@ static __always_inline int string_equals(__u32 pc, struct machine *m)
 /* A run of one part of a fetch program. */
 struct run {
 	struct machine m;
-	char *rec;
+	__u64 is_taken; /* by a hit, where runs are shared */
 	__u64 ids;
 	__u32 pc;
 	__u32 faults;

@@ -11,6 +11,11 @@
  * belongs to one hit. The ring wants sizes known to the verifier, so there is one program per size
  * of record.
  *
+ * Why the interpreter's state is not on the stack: from Linux 6.13 on a function that needs 64 bytes
+ * of stack or more has one stack per processor. The next hit there overwrites it while this one is
+ * preempted or sleeps. So the state is in a run, which belongs to one hit, and no function here may
+ * need 64 bytes. When the runs of a processor are all taken, the hit is lost, and counted.
+ *
  * Why a table and not generated instructions: docs/fetch.md has the figures.
  *
  * Memory is read with bpf_probe_read_user() first, which never sleeps and fails on a page that is
@@ -270,7 +275,7 @@ static __always_inline int store_registers(struct run *r, char *rec, const __u32
 		if (!op || op->code == FETCH_END)
 			return 1;
 		__u64 reg = op->reg;
-		/* Slots are not written yet, so the bound has to be seen by the verifier. */
+		/* The bound has to be seen by the verifier. */
 		opaque(reg);
 		if (op->code != FETCH_STORE_REG || reg > FETCH_FILE_IP ||
 		    store(rec, rec_size, op, r->m.file[reg]))
@@ -338,8 +343,6 @@ static __always_inline void read_comm(struct trace_record *rec)
 	to[1] = from[1];
 }
 
-typedef long (*fetch_fn)(__u32 i, struct run *r);
-
 /* The site that was hit, if this process is traced. */
 static __always_inline const struct trace_site_entry *entry_of(struct pt_regs *ctx, __u64 ids,
 							       __u32 *site)
@@ -359,42 +362,86 @@ static __always_inline void begin_run(struct pt_regs *ctx, struct run *r,
 	r->pc = entry->op;
 }
 
-/* Everything of a hit except the reservation, whose size must be a constant. */
-static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx, struct run *r,
-							    __u32 *site)
-{
-	const struct trace_site_entry *entry;
-	int holds;
+/* TRACE_RUNS of each processor; of aggregates one per slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct run);
+} runs SEC(".maps");
 
-	r->ids = current_ids();
-	entry = entry_of(ctx, r->ids, site);
-	if (!entry)
-		return NULL;
-	begin_run(ctx, r, entry);
+/* A hit in progress. */
+struct work {
+	struct run *run;
+	char *rec; /* that the fetch program writes */
+};
+
+static long condition_step_of_work(__u32 i, struct work *w)
+{
+	return condition_step(i, w->run);
+}
+
+/* Whether the hit is wanted; counts it if not. */
+static __always_inline int is_wanted(struct work *w, const struct trace_site_entry *entry)
+{
 	if (!entry->has_condition)
-		return entry;
-	clear_slots(&r->m);
-	holds = condition_holds(r);
-	if (holds > 0)
-		return entry;
-	count(entry->probe, holds ? UNDECIDED : FILTERED);
+		return 1;
+	w->run->result = -1;
+	REPEAT(condition_step_of_work, w);
+	if (w->run->result > 0)
+		return 1;
+	count(entry->probe, w->run->result ? UNDECIDED : FILTERED);
+	return 0;
+}
+
+static __always_inline struct run *try_to_take(__u32 at)
+{
+	struct run *r = bpf_map_lookup_elem(&runs, &at);
+
+	if (r && !*(volatile __u64 *)&r->is_taken &&
+	    __sync_bool_compare_and_swap(&r->is_taken, 0, 1))
+		return r;
 	return NULL;
 }
 
+static __noinline struct run *take_another_run(__u32 first)
+{
+	for (__u32 i = 1; i < TRACE_RUNS; i++) {
+		struct run *r = try_to_take(first + i);
+
+		if (r)
+			return r;
+	}
+	return NULL;
+}
+
+/* A run of this processor that no other hit has. NULL: there is none. */
+static __always_inline struct run *take_run(void)
+{
+	__u32 first = bpf_get_smp_processor_id() * TRACE_RUNS;
+	struct run *r = try_to_take(first);
+
+	return r ? r : take_another_run(first);
+}
+
+/* No atomic operation: nobody else writes there, and x86 keeps the order of stores. */
+static __always_inline void give_run_back(struct run *r)
+{
+	asm volatile("" : : : "memory");
+	*(volatile __u64 *)&r->is_taken = 0;
+}
+
 #define HIT_PROGRAM(size)                                                                          \
-	static long fetch_step_##size(__u32 i, struct run *r)                                      \
+	static long fetch_step_##size(__u32 i, struct work *w)                                     \
 	{                                                                                          \
-		return fetch_step(r, r->rec, size);                                                \
+		return fetch_step(w->run, w->rec, size);                                           \
 	}                                                                                          \
-	SEC("uprobe")                                                                              \
-	int hit_##size(struct pt_regs *ctx)                                                        \
+	static __noinline int record_##size(struct work *w, const struct trace_site_entry *entry,  \
+					    __u32 site)                                            \
 	{                                                                                          \
-		struct run r;                                                                      \
-		__u32 site;                                                                        \
-		const struct trace_site_entry *entry = begin(ctx, &r, &site);                      \
 		struct trace_record *rec;                                                          \
                                                                                                    \
-		if (!entry)                                                                        \
+		if (!is_wanted(w, entry))                                                          \
 			return 0;                                                                  \
 		rec = bpf_ringbuf_reserve(&ring, size, 0);                                         \
 		if (!rec) {                                                                        \
@@ -403,17 +450,35 @@ static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx,
 		}                                                                                  \
 		rec->time_ns = bpf_ktime_get_ns();                                                 \
 		rec->site = site;                                                                  \
-		rec->pid = r.ids >> 32;                                                            \
-		rec->tid = r.ids;                                                                  \
+		rec->pid = w->run->ids >> 32;                                                      \
+		rec->tid = w->run->ids;                                                            \
 		read_comm(rec);                                                                    \
-		r.rec = (char *)rec;                                                               \
-		if (!store_registers(&r, r.rec, size)) {                                           \
-			if (!entry->has_condition)                                                 \
-				clear_slots(&r.m);                                                 \
-			REPEAT(fetch_step_##size, &r);                                             \
-		}                                                                                  \
-		rec->faults = r.faults;                                                            \
+		w->rec = (char *)rec;                                                              \
+		if (!store_registers(w->run, w->rec, size))                                        \
+			REPEAT(fetch_step_##size, w);                                              \
+		rec->faults = w->run->faults;                                                      \
 		bpf_ringbuf_submit(rec, wakeup(size));                                             \
+		return 0;                                                                          \
+	}                                                                                          \
+	SEC("uprobe")                                                                              \
+	int hit_##size(struct pt_regs *ctx)                                                        \
+	{                                                                                          \
+		__u64 ids = current_ids();                                                         \
+		__u32 site;                                                                        \
+		const struct trace_site_entry *entry = entry_of(ctx, ids, &site);                  \
+		struct work w;                                                                     \
+                                                                                                   \
+		if (!entry)                                                                        \
+			return 0;                                                                  \
+		w.run = take_run();                                                                \
+		if (!w.run) {                                                                      \
+			count(entry->probe, LOST);                                                 \
+			return 0;                                                                  \
+		}                                                                                  \
+		w.run->ids = ids;                                                                  \
+		begin_run(ctx, w.run, entry);                                                      \
+		record_##size(&w, entry, site);                                                    \
+		give_run_back(w.run);                                                              \
 		return 0;                                                                          \
 	}
 TRACE_CLASSES(HIT_PROGRAM)
