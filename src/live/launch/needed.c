@@ -82,6 +82,17 @@ bool needed_loader(const void *bytes, size_t n, char *ret, size_t size)
 
 /* ---- what it prints ---- */
 
+static char *copy_of(const char *bytes, size_t n)
+{
+	char *ret = malloc(n + 1);
+
+	if (ret) {
+		memcpy(ret, bytes, n);
+		ret[n] = 0;
+	}
+	return ret;
+}
+
 /* A line "NAME => PATH (ADDRESS)", or "PATH (ADDRESS)". NULL: another one. */
 static char *path_of(const char *line, size_t n)
 {
@@ -92,7 +103,7 @@ static char *path_of(const char *line, size_t n)
 		path++;
 	if (!end || path >= end || *path != '/')
 		return NULL;
-	return strndup(path, (size_t)(end - path));
+	return copy_of(path, (size_t)(end - path));
 }
 
 int needed_parse(const char *text, size_t n, struct needed *ret)
