@@ -201,8 +201,8 @@ bool loc_is_shown(struct loc_context *ctx, const struct cairn_location *loc,
 		  struct cairn_vaddr since);
 
 /*
- * Whether a slot at the CFA + @off may be in an object whose address the function takes. Cost:
- * decodes the function, once for ctx->taken.
+ * Whether a slot at the CFA + @off may be in an object whose address the function takes. Cost: a
+ * look at the bytes of the function, once for ctx->taken.
  */
 bool loc_slot_has_address(const struct loc_context *ctx, int64_t off);
 

@@ -218,12 +218,20 @@ static bool are_loads_shown(struct loc_context *ctx, const struct cairn_piece *p
 	return true;
 }
 
+static bool has_load(const struct cairn_piece *p)
+{
+	for (uint32_t k = 0; k < p->n_steps; k++)
+		if (p->steps[k].op == CAIRN_LOC_LOAD)
+			return true;
+	return false;
+}
+
 static bool are_pieces_shown(struct loc_context *ctx, const struct cairn_location *loc,
 			     struct cairn_vaddr since)
 {
 	for (uint32_t i = 0; i < loc->n_pieces; i++)
 		if (!is_piece_shown(ctx, &loc->pieces[i], since) ||
-		    !are_loads_shown(ctx, &loc->pieces[i], since))
+		    (has_load(&loc->pieces[i]) && !are_loads_shown(ctx, &loc->pieces[i], since)))
 			return false;
 	return true;
 }

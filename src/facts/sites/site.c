@@ -296,8 +296,8 @@ static struct flow *need_flow(const struct site_env *env, struct site_worker *w,
 	return ctx->flow;
 }
 
-int site_locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
-		const struct dw_die *formal, struct cairn_location *ret)
+static inline int locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+			 const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
 	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE ||
@@ -312,6 +312,12 @@ int site_locate(const struct site_env *env, struct site_worker *w, struct loc_co
 		ctx->has_caller = false;
 	}
 	return rc;
+}
+
+int site_locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		const struct dw_die *formal, struct cairn_location *ret)
+{
+	return locate(env, w, ctx, formal, ret);
 }
 
 /*
@@ -361,7 +367,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 		if (i == b->formals.n)
 			continue;
 		next = i + 1;
-		int proven = site_locate(env, w, ctx, &child, &b->args[i].loc);
+		int proven = locate(env, w, ctx, &child, &b->args[i].loc);
 		if (proven >= 0)
 			proven = prove_arrival(ctx, &child, w->arena, &b->args[i].loc);
 		if (proven < 0)
