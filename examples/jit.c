@@ -14,7 +14,7 @@
 
 #include <cairn/jit/jit.h>
 
-enum { DEPTH = 8, SLOT = 64, CALLS = 2000 };
+enum { DEPTH = 8, SLOT = 64, GENERATION_MS = 20 };
 
 static volatile unsigned long n_counted;
 
@@ -22,6 +22,13 @@ __attribute__((noinline)) static void call_back(void)
 {
 	for (int i = 0; i < 1000; i++)
 		n_counted++;
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /*
@@ -80,7 +87,7 @@ int main(int argc, char **argv)
 				return 1;
 			callee = area + i * SLOT;
 		}
-		for (int i = 0; i < CALLS; i++)
+		for (long until = now_ms() + GENERATION_MS; now_ms() < until;)
 			((void (*)(void))callee)();
 		cairn_jit_withdraw(jit, area, area + DEPTH * SLOT);
 	}
