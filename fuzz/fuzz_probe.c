@@ -2,9 +2,10 @@
 /*
  * Probes as text
  *
- * The input is a probe, and once more the keys and the number of an aggregate. It is parsed, checked against a function with parameters of every kind,
- * compiled for a site, and run by the reference interpreter over a little memory: whatever a person
- * can type must end in an error with a place in the text, or in a program that ends.
+ * The input is a probe, and once more the keys and the number of an aggregate. It is parsed,
+ * checked against a function with parameters of every kind, compiled for a site, and run by the
+ * reference interpreter over a little memory: whatever a person can type must end in an error with
+ * a place in the text, or in a program that ends.
  */
 #include "fuzz.h"
 

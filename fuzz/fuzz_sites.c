@@ -65,7 +65,10 @@ static void stand_at(struct cairn_sites *sites, uint64_t at)
 		follow(sites, &active[0].args[0].loc, at);
 }
 
-/* The lines of a function, the variables at some of them, and the first of them again as a line of its file. */
+/*
+ * The lines of a function, the variables at some of them, and the first of them again as a line of
+ * its file.
+ */
 static int visit_lines(void *ctx, const struct cairn_function *f)
 {
 	struct cairn_sites *sites = ctx;

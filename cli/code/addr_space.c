@@ -150,7 +150,7 @@ static const struct mapping *mapping_of(const struct addr_space *space, uint64_t
 
 /* ---- files ---- */
 
-/* Of a file without debug information. */
+/* For a file without debug information. */
 static void open_btf(const struct addr_space *space, struct module *m)
 {
 	struct cairn_err err = {0};

@@ -110,7 +110,7 @@ static int set_time(struct cairn_profile *profile, const char *name, struct cair
 
 static int add_profile(struct push *p, const struct cairn_profile *profile, const char *node);
 
-/* What a server does not take in one request comes in two. */
+/* A server gets in two requests what it does not take in one. */
 static int add_halves(struct push *p, const struct cairn_profile *profile, const char *node)
 {
 	size_t n = cairn_profile_n_samples(profile), firsts[] = {0, n / 2, n};

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run)
+from claims import (CAIRN, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main,
+                    need, need_root, run)
 
 PROGRAMS = {
     "python3": ["/usr/bin/python3.1?"],
@@ -214,19 +214,11 @@ def arguments_are_keys_and_numbers_of_aggregates():
     expect(len(of) > 1 and rows == of, of, rows)
 
 
-class Guarded:
+class Guarded(Running):
     """The program that prints its semaphore every millisecond."""
 
     def __init__(self):
-        self.process = subprocess.Popen([program(), "loop"], stdout=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+        super().__init__(program(), "loop")
 
     def state(self):
         """What it printed last, after a while, of the numbers alone."""
@@ -256,9 +248,9 @@ def the_semaphore_is_set_while_a_tracer_is_attached_and_no_longer(backend):
     words = ("--backend", backend, "usdt:suite:busy")
     with Guarded() as guarded, Guarded() as other:
         expect(guarded.state() == "0")
-        first = attached(guarded.process.pid, *words)
+        first = attached(guarded.pid, *words)
         expect(guarded.state() == "1")
-        second = attached(guarded.process.pid, *words)
+        second = attached(guarded.pid, *words)
         # The kernel counts instructions with probes, and not tracers.
         expect(guarded.state() == "1")
         end(second)

@@ -23,7 +23,7 @@ enum {
 	SITES_FILE_PARAMS = 9,
 };
 
-/* What is wrong with it; all 0: nothing. */
+/* The defects; all 0: none. */
 struct sites_file_opts {
 	bool without_types; /* no .BTF */
 	bool without_sites; /* no .BTF.inline */

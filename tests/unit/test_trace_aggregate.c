@@ -29,7 +29,10 @@ static const char one_c[] =
 static struct workspace ws;
 static const char *program;
 
-/* Memory of the traced program: a pair {.a = -1, .b = 0x55} at 0x1000, a string at 0x1100, nothing else. */
+/*
+ * Memory of the traced program: a pair {.a = -1, .b = 0x55} at 0x1000, a string at 0x1100, nothing
+ * else.
+ */
 static int read_memory(void *ctx, uint64_t from, void *to, size_t n)
 {
 	uint8_t memory[0x140] = {0xbf, 0x0a, 'a', 'b', 0, [12] = 5};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What DW_AT_producer says: the compiler, its version, and the options that change what it describes */
+/* Reads DW_AT_producer: the compiler, its version, and the options that change what it describes. */
 #include <stdlib.h>
 #include <string.h>
 

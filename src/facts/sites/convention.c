@@ -36,6 +36,24 @@ bool convention_is_silent(const struct dw_unit *u, uint64_t line)
 	       (dw_unit_is_clang(u) && !line);
 }
 
+bool convention_is_word(const struct cairn_types *types, uint32_t type)
+{
+	enum { WORD_BYTES = 8 };
+	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, type));
+	switch (t->kind) {
+	case CAIRN_T_VOID:
+	case CAIRN_T_PTR:
+	case CAIRN_T_REF:
+		return true;
+	case CAIRN_T_INT:
+	case CAIRN_T_ENUM:
+	case CAIRN_T_FLOAT:
+		return t->size && t->size <= WORD_BYTES;
+	default:
+		return false;
+	}
+}
+
 bool convention_is_foreign(const struct dw_die *body)
 {
 	struct dw_value v;

@@ -28,6 +28,12 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 bool convention_is_silent(const struct dw_unit *u, uint64_t line);
 
 /*
+ * convention_is_word - whether every language of this platform but Go passes a value as C does: it
+ * is a number or a pointer, of 8 bytes at most, or there is none
+ */
+bool convention_is_word(const struct cairn_types *types, uint32_t type);
+
+/*
  * convention_is_foreign - whether the function's debug information names another convention than
  * the platform's, as Clang does for ms_abi, vectorcall and regcall
  *

@@ -101,25 +101,6 @@ static int read_signature(const struct site_env *env, struct dw_types *types,
 
 /* ---- calling convention ---- */
 
-/* Types that every language of this platform but Go passes as C does. */
-static bool is_word(const struct cairn_types *types, uint32_t id)
-{
-	enum { WORD_BYTES = 8 };
-	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
-	switch (t->kind) {
-	case CAIRN_T_VOID:
-	case CAIRN_T_PTR:
-	case CAIRN_T_REF:
-		return true;
-	case CAIRN_T_INT:
-	case CAIRN_T_ENUM:
-	case CAIRN_T_FLOAT:
-		return t->size && t->size <= WORD_BYTES;
-	default:
-		return false;
-	}
-}
-
 /*
  * True if the function is called by the platform's convention. C and C++ functions are; in other
  * languages only functions that pass words.
@@ -133,9 +114,9 @@ static bool has_convention(const struct dw_unit *unit, const struct cairn_types 
 	if (dw_unit_language(unit) == DW_LANG_Go)
 		return false;
 	for (uint32_t i = 0; i < f->n_params; i++)
-		if (!is_word(types, f->params[i].type))
+		if (!convention_is_word(types, f->params[i].type))
 			return false;
-	return is_word(types, f->return_type);
+	return convention_is_word(types, f->return_type);
 }
 
 /*

@@ -81,7 +81,7 @@ int cairn_sites_lines(struct cairn_sites *s, const char *spec, struct cairn_line
 {
 	if (!s->ops->lines)
 		return err_set(err, -EOPNOTSUPP,
-			       "a sidecar has no lines of functions; the debug information has");
+			       "only the debug information has the lines of functions");
 	return s->ops->lines(s, spec, ret, err);
 }
 
@@ -89,9 +89,8 @@ int cairn_sites_vars(struct cairn_sites *s, const struct cairn_line *line,
 		     struct cairn_variables *ret, struct cairn_err *err)
 {
 	if (!s->ops->vars)
-		return err_set(
-			err, -EOPNOTSUPP,
-			"a sidecar has no variables of functions; the debug information has");
+		return err_set(err, -EOPNOTSUPP,
+			       "only the debug information has the variables of functions");
 	return s->ops->vars(s, line, ret, err);
 }
 

@@ -165,7 +165,7 @@ static int make_types(struct cairn_usdt *u)
 	return made ? 0 : -ENOMEM;
 }
 
-/* What a parameter is at all sites: where they differ, the widest. */
+/* A parameter as it is at all sites: where they differ, the widest. */
 struct param_kind {
 	uint8_t size;
 	bool is_signed, is_float, differs;

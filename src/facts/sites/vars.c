@@ -85,7 +85,7 @@ static bool is_width_step(const struct cairn_loc_step *step)
 	return step->op == CAIRN_LOC_SEXT || step->op == CAIRN_LOC_ZEXT;
 }
 
-/* What a value is made of. */
+/* A value's components. */
 struct makings {
 	bool reads_register, reads_vector, needs_caller;
 	bool loads;    /* memory, to compute with it */

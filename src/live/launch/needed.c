@@ -31,7 +31,7 @@ extern char **environ;
 
 /* ---- the loader ---- */
 
-/* Where the loader's path is in the file. */
+/* Finds the loader's path in the file. */
 static bool find_path(struct cursor *c, uint64_t *ret_off, uint64_t *ret_n)
 {
 	cur_skip(c, 32); /* up to the program headers' offset */

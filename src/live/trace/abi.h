@@ -224,7 +224,7 @@ struct trace_update {
 	__u64 step;
 };
 
-/* Where the key has what the kernel knows, as offsets in the slot; 0: the key does not have it. */
+/* Offsets in the slot of what the kernel knows; 0: the key does not have it. */
 struct trace_aggregate_plan {
 	__u32 n_numbers;
 	__u32 n_key; /* bytes, a multiple of 8; 0: there is one row per probe */

@@ -97,7 +97,7 @@ static int take_keys(struct cairn_trace *t, struct aggregates *a, struct cairn_e
 	return r;
 }
 
-/* Of "n,0,100,7": the next TO that is FROM plus whole steps. */
+/* For "n,0,100,7": the next TO that is FROM plus whole steps. */
 static int check_range(const struct aggregate_item *item, struct cairn_err *err)
 {
 	int64_t from = item->range[0], to = item->range[1], step = item->range[2];
@@ -203,7 +203,7 @@ int cairn_trace_aggregate(struct cairn_trace *t, const struct cairn_aggregate_op
 
 /* ---- a probe's expressions ---- */
 
-/* Of an aggregate's text. */
+/* The scope of an aggregate's text. */
 static struct expr_scope scope_of(const struct trace_probe *p, const char *text)
 {
 	struct expr_scope scope = probe_scope(p);
@@ -299,7 +299,7 @@ static void lay_out_string(const struct cairn_trace *t, const struct cairn_types
 	part->kind = PART_STRING;
 	part->n_shown = (uint16_t)t->string_shown;
 	if (!e->is_address && type_is_char_array(types, e->type) && size && size < most) {
-		/* Of an array without a NUL the bytes after it are not shown. */
+		/* The bytes after an array without a NUL are not shown. */
 		part->n_shown = size < part->n_shown ? (uint16_t)size : part->n_shown;
 		for (most = STRING_MIN; most < size;)
 			most *= 2;

@@ -13,7 +13,7 @@
 #include "trace/aggregate.h"
 #include "trace.skel.h"
 
-/* Of all values per processor: on 128 processors, 65,000 sums or 500 histograms. */
+/* All values per processor: on 128 processors, 65,000 sums or 500 histograms. */
 #define PER_CPU_BYTES_MAX (UINT64_C(64) << 20)
 
 static bool fits_per_cpu(const struct cairn_trace *t, uint64_t n_cpus)

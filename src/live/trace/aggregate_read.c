@@ -411,7 +411,7 @@ static long double approximately(const struct cairn_number *n)
 	return n->is_negative ? -size : size;
 }
 
-/* What rows are in the order of; the largest comes first. */
+/* Rows are in this order; the largest comes first. */
 static long double rank(const struct aggregates *a, const struct cairn_aggregate_row *row)
 {
 	const struct cairn_aggregate_value *v = &row->values[0];

@@ -150,7 +150,7 @@ int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_
  */
 int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
-/* Of an expression with types: && || or a comparison of strings in it; NULL: there is none. */
+/* In an expression with types: && || or a comparison of strings in it; NULL: there is none. */
 const struct expr *expr_with_jumps(const struct expr *e);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */

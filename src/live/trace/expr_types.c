@@ -177,6 +177,10 @@ static int check_name(const struct check *c, struct expr *e)
 		e->value = (uint64_t)value;
 		return 0;
 	}
+	if (!strncmp(e->name, "$arg", strlen("$arg"))) {
+		list_params(c, params, sizeof(params));
+		return WRONG(c, e, "%s has no %s; it has: %s", c->function->name, e->name, params);
+	}
 	if (e->name[0] == '$')
 		return WRONG(c, e, "%s can only be a key of --by, alone", e->name);
 	int r = complete_enums(c);

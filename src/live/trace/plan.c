@@ -414,7 +414,7 @@ static int compile_weight(struct cairn_trace *t, const struct trace_probe *p,
 	return 0;
 }
 
-/* What is summed up is listed: a site that does not have it is refused. */
+/* A site that does not have what is summed up is refused, as for listed values. */
 static int compile_parts(struct cairn_trace *t, const struct trace_probe *p,
 			 struct trace_site *site, struct compiler *c, struct cairn_err *err)
 {

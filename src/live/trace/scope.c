@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the expressions of a probe may name */
+/* The names that a probe's expressions may have */
 #include "trace/trace.h"
 
 struct expr_scope probe_scope(const struct trace_probe *p)

@@ -91,7 +91,7 @@ struct trace_probe {
 	uint32_t n_record;            /* bytes of its records: one of TRACE_CLASSES */
 	struct trace_site *sites;
 	uint64_t events;
-	/* Of a trace with aggregates, parallel to pub.values; their bits are per aggregate. */
+	/* In a trace with aggregates, parallel to pub.values; their bits are per aggregate. */
 	struct aggregate_part *parts;
 	uint8_t is_signed;
 };
@@ -180,7 +180,7 @@ int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct tr
 		 const char **ret_spec, struct cairn_err *err);
 int resolve_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
 
-/* What a probe is set on, if it is not a function of the file's sites. */
+/* A probe's target, if it is not a function of the file's sites. */
 struct trace_target {
 	const struct cairn_function *function;
 	const struct cairn_types *types;

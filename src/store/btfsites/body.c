@@ -20,25 +20,8 @@
 #include "btfsites/btfsites.h"
 #include "loc/code.h"
 #include "loc/loc.h"
+#include "sites/convention.h"
 #include "sites/quirks/quirks.h"
-
-/* Types that every language of this platform but Go passes as C does. */
-static bool is_word(const struct cairn_types *types, uint32_t id)
-{
-	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
-	switch (t->kind) {
-	case CAIRN_T_VOID:
-	case CAIRN_T_PTR:
-	case CAIRN_T_REF:
-		return true;
-	case CAIRN_T_INT:
-	case CAIRN_T_ENUM:
-	case CAIRN_T_FLOAT:
-		return t->size && t->size <= BTFSITES_WORD;
-	default:
-		return false;
-	}
-}
 
 /* Parameters of GCC's constructors that not every instance gets. */
 static bool is_artificial(const char *name)
@@ -51,9 +34,10 @@ static bool has_convention(const struct btf_sites *s, const struct cairn_functio
 	if (!s->is_foreign)
 		return true;
 	for (uint32_t i = 0; i < f->n_params; i++)
-		if (is_artificial(f->params[i].name) || !is_word(s->sites.graph, f->params[i].type))
+		if (is_artificial(f->params[i].name) ||
+		    !convention_is_word(s->sites.graph, f->params[i].type))
 			return false;
-	return is_word(s->sites.graph, f->return_type);
+	return convention_is_word(s->sites.graph, f->return_type);
 }
 
 static int by_convention(const struct btf_sites *s, const struct cairn_function *f,

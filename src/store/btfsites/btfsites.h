@@ -23,6 +23,7 @@
 #include "cfi/cfi.h"
 #include "dwarf/dwarf.h"
 #include "insn/insn.h"
+#include "sites/answers.h"
 #include "sites/provider.h"
 #include "sites/spec.h"
 
@@ -75,11 +76,6 @@ struct surroundings {
 	struct insn_starts starts;
 };
 
-struct answered {
-	const char *spec;
-	struct cairn_function_list list;
-};
-
 struct btf_sites {
 	struct cairn_sites sites; /* first */
 	char *path;
@@ -99,7 +95,7 @@ struct btf_sites {
 	struct surroundings around;
 	struct cfi *cfi;              /* of a file without .symtab */
 	struct place_list by_address; /* all sites; made by the first question about an address */
-	VEC(struct answered) answered;
+	struct answers answered;
 };
 
 static inline struct btf_sites *btf_sites_of(struct cairn_sites *sites)

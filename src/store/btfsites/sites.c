@@ -46,7 +46,7 @@ void btfsites_free(struct btf_sites *s)
 	arena_fini(&s->arena);
 	VEC_FREE(&s->sections);
 	VEC_FREE(&s->by_address.v);
-	VEC_FREE(&s->answered);
+	VEC_FREE(&s->answered.v);
 	free(s->path);
 	free(s);
 }
@@ -243,7 +243,7 @@ static int find_symbol(struct btf_sites *s, const char *name, struct cairn_funct
 
 /* ---- many functions ---- */
 
-/* What a walk over functions needs of all of them. */
+/* A walk over functions needs this of all of them. */
 struct walk {
 	struct btf_sites *s;
 	struct func_ids ids;   /* by name */
@@ -474,16 +474,14 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 		struct cairn_err *err)
 {
 	struct btf_sites *s = btf_sites_of(sites);
-	for (size_t i = 0; i < s->answered.n; i++)
-		if (!strcmp(s->answered.p[i].spec, spec)) {
-			*ret = s->answered.p[i].list;
-			return (int)ret->n;
-		}
+	const struct cairn_function_list *known = answers_find(&s->answered, spec);
+	if (known) {
+		*ret = *known;
+		return (int)ret->n;
+	}
 	int rc = settle(s, find_spec(s, spec, ret, err), err);
-	struct answered a = {.spec = arena_strdup(&s->arena, spec), .list = *ret};
-	/* Without memory it is found anew. */
-	if (rc >= 0 && a.spec)
-		(void)!VEC_ADD(&s->answered, a);
+	if (rc >= 0)
+		answers_keep(&s->answered, &s->arena, spec, ret);
 	return rc;
 }
 

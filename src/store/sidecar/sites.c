@@ -19,25 +19,18 @@
 #include "sidecar/reduced.h"
 #include "sidecar/sites_read.h"
 #include "sidecar/symbol_table.h"
+#include "sites/answers.h"
 #include "sites/provider.h"
 #include "sites/spec.h"
 #include "sites/suggest.h"
 #include "sites/symbol_names.h"
-
-/*
- * Functions found once: a caller that tests whether a sidecar can answer then asks for the answer.
- */
-struct answered {
-	const char *spec;
-	struct cairn_function_list list;
-};
 
 struct sidecar_sites {
 	struct cairn_sites sites; /* first */
 	const struct cairn_sidecar *sidecar;
 	struct sidecar_types types;
 	struct arena arena; /* the returned results */
-	VEC(struct answered) answered;
+	struct answers answered;
 	struct reduced *reduced; /* opened by the first question about the middle of a function */
 };
 
@@ -306,16 +299,14 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 		struct cairn_err *err)
 {
 	struct sidecar_sites *s = own(sites);
-	for (size_t i = 0; i < s->answered.n; i++)
-		if (!strcmp(s->answered.p[i].spec, spec)) {
-			*ret = s->answered.p[i].list;
-			return (int)ret->n;
-		}
+	const struct cairn_function_list *known = answers_find(&s->answered, spec);
+	if (known) {
+		*ret = *known;
+		return (int)ret->n;
+	}
 	int rc = settle(s, find_spec(s, spec, ret, err), err);
-	struct answered a = {.spec = arena_strdup(&s->arena, spec), .list = *ret};
-	/* Without memory it is found anew. */
-	if (rc >= 0 && a.spec)
-		(void)!VEC_ADD(&s->answered, a);
+	if (rc >= 0)
+		answers_keep(&s->answered, &s->arena, spec, ret);
 	return rc;
 }
 
@@ -442,7 +433,7 @@ static void close_sites(struct cairn_sites *sites)
 	struct sidecar_sites *s = own(sites);
 	reduced_close(s->reduced);
 	sidecar_types_fini(&s->types);
-	VEC_FREE(&s->answered);
+	VEC_FREE(&s->answered.v);
 	arena_fini(&s->arena);
 	free(s);
 }

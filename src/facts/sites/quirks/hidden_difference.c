@@ -166,7 +166,8 @@ static bool step(struct values *v, uint32_t i)
 	uint64_t at = v->g->v.p[i].at;
 	if (!window_at(&v->window, v->code, at, &bytes, &n))
 		return false;
-	if (!(insn_named_registers(bytes, n, &len) & regs_held(v)) && !is_difference(bytes, len))
+	uint16_t named = insn_named_registers(bytes, n, &len);
+	if (named != INSN_ANY_REGISTERS && !(named & regs_held(v)) && !is_difference(bytes, len))
 		return true;
 	if (!insn_carry(bytes, n, at, &insn, &c))
 		return false;
