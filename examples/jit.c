@@ -14,13 +14,13 @@
 
 #include <cairn/jit/jit.h>
 
-enum { DEPTH = 8, SLOT = 64, GENERATION_MS = 20 };
+enum { DEPTH = 8, SLOT = 64, GENERATION_MS = 20, CALLS = 10 };
 
 static volatile unsigned long n_counted;
 
 __attribute__((noinline)) static void call_back(void)
 {
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 100000; i++)
 		n_counted++;
 }
 
@@ -88,7 +88,8 @@ int main(int argc, char **argv)
 			callee = area + i * SLOT;
 		}
 		for (long until = now_ms() + GENERATION_MS; now_ms() < until;)
-			((void (*)(void))callee)();
+			for (int i = 0; i < CALLS; i++)
+				((void (*)(void))callee)();
 		cairn_jit_withdraw(jit, area, area + DEPTH * SLOT);
 	}
 	cairn_jit_close(jit);
