@@ -146,6 +146,9 @@ static void show_samples(const struct profile_run *run)
 	if (c->n_left_out)
 		say(stdout, "no room for the code of %s: stacks end there\n",
 		    cairn_counted(c->n_left_out, "process").text);
+	if (c->n_late)
+		say(stdout, "%s taken when the task had read pages of its stack\n",
+		    cairn_counted(c->n_late, "sample").text);
 }
 
 static void show_cost(const struct profile_run *run)
@@ -203,6 +206,7 @@ static void show_json(const struct profile_run *run)
 	json_uint(&j, "lost", c->n_lost);
 	json_uint(&j, "lost_mappings", c->n_lost_mappings);
 	json_uint(&j, "left_out", c->n_left_out);
+	json_uint(&j, "late", c->n_late);
 	if (cairn_prof_probes(run->prof))
 		json_hits(&j, run);
 	json_uint(&j, "stacks", c->n_stacks);

@@ -142,6 +142,8 @@ struct cairn_prof_counts {
 	/* Hits of a probe that are no samples: the condition did not hold, or was not decided. */
 	uint64_t n_filtered, n_undecided;
 	uint64_t n_without_value; /* hits that are samples, and have no number */
+	/* Samples that were walked when their task had read pages of its stack, or could not. */
+	uint64_t n_late;
 };
 
 /*

@@ -22,6 +22,9 @@ import common  # noqa: E402
 
 BUILD = os.path.dirname(os.path.abspath(common.CAIRN))
 DEPTH = 30
+# Its stack of 40 levels is not in memory most of the time.
+LATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'dropped_stack.c')
+LATE_DEPTH = 40
 RECURSION = f"""
 volatile unsigned long sink;
 static void spin(unsigned long n) {{ for (unsigned long i = 0; i < n; i++) sink += i; }}
@@ -71,6 +74,7 @@ jit 60 & pid=$!
 /bin/busybox sleep 1
 name=jit run -p $pid -F 99 --duration 4s
 /bin/busybox kill $pid
+name=late run -c 'late 3000' -F 99
 name=off-cpu run --off-cpu -a --duration 3s
 name=calls run -c calls --event 'take(n:bytes) if n'
 name=by-name run -c calls --event raw_syscalls:sys_enter
@@ -101,6 +105,9 @@ def make_guest(folder):
             ['gcc', '-g', '-O2', '-fomit-frame-pointer', source, '-o',
              os.path.join(folder, name)], check=True)
         add(folder, os.path.join(folder, name), name)
+    subprocess.run(['gcc', '-g', '-O2', '-pthread', LATE, '-o', os.path.join(folder, 'late')],
+                   check=True)
+    add(folder, os.path.join(folder, 'late'), 'late')
     subprocess.run(['strip', '-o', os.path.join(folder, 'cairn'), common.CAIRN], check=True)
     add(folder, os.path.join(folder, 'cairn'), 'cairn')
     add(folder, os.path.join(BUILD, 'examples', 'jit'), 'jit')
@@ -174,6 +181,19 @@ def check_jit(version, status, stacks):
         whole and not wrong)
 
 
+def check_late(version, status, stacks):
+    """From 6.18 on the task reads the pages; before, such stacks are cut."""
+    burned = [s for s in stacks if 'burn' in names(s)]
+    whole = [s for s in burned if names(s).count('descend') == LATE_DEPTH]
+    n, n_whole = samples(burned), samples(whole)
+    major, minor = (int(word) for word in version.split('-')[0].split('.')[:2])
+    common.claim(
+        f'{version}: a stack that is not in memory ({n} samples, {n_whole} whole, exit {status})',
+        status == 0 and n > 50 and (n_whole > 0.95 * n or (major, minor) < (6, 18)))
+    common.claim(f'{version}: none is deeper than the program',
+                 not any(names(s).count('descend') > LATE_DEPTH for s in burned))
+
+
 def check_off_cpu(version, status, stacks):
     common.claim(
         f'{version}: waiting threads are sampled ({samples(stacks)} samples, exit {status})',
@@ -221,7 +241,8 @@ def main():
             version = (re.findall(r'^(?:.*)kernel (\d\S*)$', text, re.M) or ['?'])[0]
             found = runs(text)
             for name, check in (
-                ('recursion', check_recursion), ('jit', check_jit), ('off-cpu', check_off_cpu),
+                ('recursion', check_recursion), ('jit', check_jit), ('late', check_late),
+                ('off-cpu', check_off_cpu),
                 ('calls', check_calls),
                 ('by-name',
                  lambda version, *run: check_events(version, 'raw_syscalls:sys_enter', *run)),

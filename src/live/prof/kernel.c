@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,13 +31,25 @@ enum {
 	LOG_MAX = 400,
 	/* Intervals in which a timer may begin at the right moment. */
 	PHASE_TRIES = 8,
+	/* Of a processor: tasks that wait for pages at once, and the sample that interrupts them. */
+	LATE_WALKS = 4,
+	/* Milliseconds for tasks to return that have a sample to hand over. */
+	LATE_WAIT_MS = 20,
 };
+
+/* How the kernel calls a program when its task may wait (bpf/late.bpf.h). */
+enum late_form {
+	LATE_NONE,
+	LATE_6_18,
+	LATE_7_0,
+};
+
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 /* What the program counts on each processor. */
 struct counts {
-	uint64_t n_lost, walk_ns, n_filtered, n_undecided;
+	uint64_t n_lost, walk_ns, n_filtered, n_undecided, n_waiting, n_late;
 };
 
 static __thread char last_words[LOG_MAX];
@@ -53,15 +66,40 @@ static size_t ring_bytes(const struct cairn_prof_opts *opts)
 	return opts->ring_bytes ? opts->ring_bytes : DEFAULT_RING_BYTES;
 }
 
-/* Programs of the others are not preempted. */
-static uint32_t n_walks(const struct cairn_prof_opts *opts)
+static bool is_sampled(enum cairn_prof_event event)
 {
-	return opts->event == CAIRN_PROF_PROBE || opts->event == CAIRN_PROF_TRACEPOINT
-		       ? PROF_MAX_WALKS
-		       : 1;
+	return event != CAIRN_PROF_PROBE && event != CAIRN_PROF_TRACEPOINT &&
+	       event != CAIRN_PROF_OFF_CPU;
 }
 
-static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts *opts)
+/* Programs of the others are not preempted, unless they wait for pages of their task. */
+static uint32_t n_walks(const struct cairn_prof_opts *opts, enum late_form late)
+{
+	if (opts->event == CAIRN_PROF_PROBE || opts->event == CAIRN_PROF_TRACEPOINT)
+		return PROF_MAX_WALKS;
+	return late == LATE_NONE ? 1 : LATE_WALKS;
+}
+
+/*
+ * How a program asks to be called when its task may wait. Versions tell, as a look into the kernel's
+ * types takes longer than loading; a kernel that says no is asked again without.
+ */
+static enum late_form late_form(const struct cairn_prof_opts *opts)
+{
+	unsigned int major, minor;
+	struct utsname u;
+
+	/* A probe's registers are others when its task returns, and a blocked thread's time is over. */
+	if (!is_sampled(opts->event) || uname(&u) ||
+	    sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return LATE_NONE;
+	if (major > 6)
+		return LATE_7_0;
+	return major == 6 && minor >= 18 ? LATE_6_18 : LATE_NONE;
+}
+
+static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts *opts,
+			  enum late_form late)
 {
 	uint64_t seed;
 	struct stat ns;
@@ -76,7 +114,8 @@ static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts 
 	bpf->rodata->own_tgid = (uint32_t)getpid();
 	bpf->rodata->wakeup_bytes = ring_bytes(opts) / 8;
 	bpf->rodata->period = opts->period ? opts->period : 1;
-	bpf->rodata->n_walks = n_walks(opts);
+	bpf->rodata->n_walks = n_walks(opts, late);
+	bpf->rodata->is_late_form_7_0 = late == LATE_7_0;
 	bpf->rodata->has_loop =
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
 	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino == FIRST_PID_NAMESPACE)
@@ -85,13 +124,15 @@ static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts 
 	bpf->rodata->pidns_ino = ns.st_ino;
 }
 
-static int size_maps(struct profile_bpf *bpf, const struct cairn_prof_opts *opts)
+static int size_maps(struct profile_bpf *bpf, const struct cairn_prof_opts *opts,
+		     enum late_form late)
 {
+	uint32_t n = PROF_CACHE_SLOTS * (uint32_t)perf_n_processors();
 	int e = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)ring_bytes(opts));
 
-	uint32_t n = PROF_CACHE_SLOTS * (uint32_t)perf_n_processors();
-
-	e = e ? e : bpf_map__set_max_entries(bpf->maps.walks, n_walks(opts));
+	if (!e && late == LATE_NONE)
+		e = bpf_map__set_autocreate(bpf->maps.late_samples, false);
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.walks, n_walks(opts, late));
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.cache, n);
 	return e ? e : bpf_map__set_max_entries(bpf->maps.row_cache, n);
 }
@@ -108,13 +149,15 @@ static int load_error(int e, struct cairn_err *err)
 		       n ? ": " : "", (int)n, last_words);
 }
 
-static void choose_programs(struct profile_bpf *bpf, enum cairn_prof_event event, bool has_multi)
+static void choose_programs(struct profile_bpf *bpf, enum cairn_prof_event event, bool has_multi,
+			    enum late_form late)
 {
-	bool is_probe = event == CAIRN_PROF_PROBE, is_point = event == CAIRN_PROF_TRACEPOINT,
-	     off_cpu = event == CAIRN_PROF_OFF_CPU;
+	bool is_probe = event == CAIRN_PROF_PROBE, is_point = event == CAIRN_PROF_TRACEPOINT;
 
-	bpf_program__set_autoload(bpf->progs.on_sample, !off_cpu && !is_probe && !is_point);
-	bpf_program__set_autoload(bpf->progs.on_switch, off_cpu);
+	bpf_program__set_autoload(bpf->progs.on_sample, is_sampled(event) && late == LATE_NONE);
+	bpf_program__set_autoload(bpf->progs.on_sample_late,
+				  is_sampled(event) && late != LATE_NONE);
+	bpf_program__set_autoload(bpf->progs.on_switch, event == CAIRN_PROF_OFF_CPU);
 	bpf_program__set_autoload(bpf->progs.on_probe, is_probe);
 	bpf_program__set_autoload(bpf->progs.on_tracepoint, is_point);
 	bpf_program__set_autoload(bpf->progs.on_raw_tracepoint, is_point);
@@ -133,22 +176,35 @@ static int load_with_probes(struct prof_kernel *k, struct cairn_err *err)
 	return e ? err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e)) : 0;
 }
 
+static int try_load(struct prof_kernel *k, const struct cairn_prof_opts *opts, bool has_multi,
+		    enum late_form late)
+{
+	int e;
+
+	last_words[0] = 0;
+	k->bpf = profile_bpf__open();
+	if (!k->bpf)
+		return -ENOMEM;
+	choose_programs(k->bpf, opts->event, has_multi, late);
+	set_constants(k->bpf, opts, late);
+	e = size_maps(k->bpf, opts, late);
+	if (!e && k->probes)
+		e = trace_size_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
+	return e ? e : profile_bpf__load(k->bpf);
+}
+
 static int load(struct prof_kernel *k, const struct cairn_prof_opts *opts, struct cairn_err *err)
 {
 	libbpf_print_fn_t before = libbpf_set_print(keep_last_words);
 	bool has_multi = k->probes && link_multi_is_known();
-	int e = -ENOMEM;
+	enum late_form late = late_form(opts);
+	int e;
 
 	k->probe_links.backend = has_multi ? CAIRN_BACKEND_UPROBE_MULTI : CAIRN_BACKEND_UPROBE;
-	last_words[0] = 0;
-	k->bpf = profile_bpf__open();
-	if (k->bpf) {
-		choose_programs(k->bpf, opts->event, has_multi);
-		set_constants(k->bpf, opts);
-		e = size_maps(k->bpf, opts);
-		if (!e && k->probes)
-			e = trace_size_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
-		e = e ? e : profile_bpf__load(k->bpf);
+	e = try_load(k, opts, has_multi, late);
+	if (e && e != -EPERM && late != LATE_NONE) {
+		profile_bpf__destroy(k->bpf);
+		e = try_load(k, opts, has_multi, LATE_NONE);
 	}
 	libbpf_set_print(before);
 	if (e)
@@ -230,6 +286,13 @@ static int event_error(int e, const struct cairn_prof_opts *opts, struct cairn_e
 	return err_set(err, e, "perf_event_open(2): %s", strerror(-e));
 }
 
+static int sample_fd(const struct prof_kernel *k)
+{
+	int fd = bpf_program__fd(k->bpf->progs.on_sample_late);
+
+	return fd >= 0 ? fd : bpf_program__fd(k->bpf->progs.on_sample);
+}
+
 static int add_event(struct prof_kernel *k, struct perf_event_attr *attr, int processor)
 {
 	int fd = perf_open(attr, -1, processor);
@@ -240,7 +303,7 @@ static int add_event(struct prof_kernel *k, struct perf_event_attr *attr, int pr
 		close(fd);
 		return -ENOMEM;
 	}
-	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(k->bpf->progs.on_sample)) ||
+	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, sample_fd(k)) ||
 			       ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
 		       ? -errno
 		       : 0;
@@ -355,15 +418,6 @@ void prof_kernel_next_window(struct prof_kernel *k)
 	k->bpf->bss->window += UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void prof_kernel_stop(struct prof_kernel *k)
-{
-	while (k->events.n)
-		close(k->events.p[--k->events.n]);
-	while (k->links.n)
-		close(k->links.p[--k->links.n]);
-	links_detach(&k->probe_links);
-}
-
 /* ---- counts ---- */
 
 /* Hits within the kernel's own work for a hit, for which the kernel does not run the program. */
@@ -384,21 +438,60 @@ static uint64_t n_missed(const struct prof_kernel *k)
 	return n;
 }
 
-void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret)
+static struct counts sum_counts(const struct prof_kernel *k)
 {
 	int n = libbpf_num_possible_cpus();
 	SCOPE_FREE struct counts *each = n > 0 ? calloc((size_t)n, sizeof(*each)) : NULL;
+	struct counts sum = {0};
 	uint32_t zero = 0;
 
 	if (!each || bpf_map_lookup_elem(bpf_map__fd(k->bpf->maps.counts), &zero, each))
-		return;
+		return sum;
 	for (int i = 0; i < n; i++) {
-		ret->n_lost += each[i].n_lost;
-		ret->walk_ns += each[i].walk_ns;
-		ret->n_filtered += each[i].n_filtered;
-		ret->n_undecided += each[i].n_undecided;
+		sum.n_lost += each[i].n_lost;
+		sum.walk_ns += each[i].walk_ns;
+		sum.n_filtered += each[i].n_filtered;
+		sum.n_undecided += each[i].n_undecided;
+		sum.n_waiting += each[i].n_waiting;
+		sum.n_late += each[i].n_late;
 	}
-	ret->n_lost += n_missed(k);
+	return sum;
+}
+
+/* Samples that wait for their task to return. */
+static uint64_t n_waiting(const struct prof_kernel *k)
+{
+	struct counts sum = sum_counts(k);
+
+	return sum.n_waiting - sum.n_late;
+}
+
+void prof_kernel_stop(struct prof_kernel *k)
+{
+	struct timespec moment = {.tv_nsec = 1000000};
+
+	while (k->events.n)
+		close(k->events.p[--k->events.n]);
+	while (k->links.n)
+		close(k->links.p[--k->links.n]);
+	links_detach(&k->probe_links);
+	for (int i = 0; k->bpf && i < LATE_WAIT_MS && n_waiting(k); i++)
+		nanosleep(&moment, NULL);
+	k->has_stopped = true;
+}
+
+void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret)
+{
+	struct counts sum = sum_counts(k);
+
+	ret->n_lost += sum.n_lost + n_missed(k);
+	/* Their tasks are blocked, or have ended. */
+	if (k->has_stopped)
+		ret->n_lost += sum.n_waiting - sum.n_late;
+	ret->walk_ns = sum.walk_ns;
+	ret->n_filtered = sum.n_filtered;
+	ret->n_undecided = sum.n_undecided;
+	ret->n_late = sum.n_late;
 }
 
 size_t prof_kernel_bytes(const struct prof_kernel *k)

@@ -23,6 +23,7 @@ struct prof_kernel {
 	enum cairn_prof_event event; /* that is really counted */
 	struct cairn_trace *probes;  /* of CAIRN_PROF_PROBE; NULL */
 	struct trace_links probe_links;
+	bool has_stopped;
 };
 
 /*

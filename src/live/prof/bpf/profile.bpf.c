@@ -91,6 +91,8 @@ struct {
 
 struct counts {
 	__u64 n_lost, walk_ns, n_filtered, n_undecided;
+	__u64 n_waiting,
+		n_late; /* samples that began to wait for their task, and those that came */
 };
 
 struct {
@@ -245,23 +247,31 @@ static __always_inline void send(struct walk *w)
 	count_lost();
 }
 
-/* Room for a walk; NULL, and the sample is lost: all are in use. */
-static __always_inline struct walk *take_walk(__u32 cpu)
+/* Number of a walk that is free, and is taken; PROF_MAX_WALKS: all are in use. */
+__noinline int reserve_walk(void)
 {
-	struct walk *w;
-
 #pragma unroll
 	for (int i = 0; i < PROF_MAX_WALKS; i++) {
 		__u32 key = i;
+		struct walk *w = bpf_map_lookup_elem(&walks, &key);
 
-		w = bpf_map_lookup_elem(&walks, &key);
-		if (w && (n_walks == 1 || !__sync_lock_test_and_set(&w->is_taken, 1))) {
-			w->cache = i ? PROF_NO_CACHE : cpu;
-			return w;
-		}
+		if (w && (n_walks == 1 || !__sync_lock_test_and_set(&w->is_taken, 1)))
+			return i;
 	}
-	count_lost();
-	return NULL;
+	return PROF_MAX_WALKS;
+}
+
+/* Room for a walk; NULL, and the sample is lost: all are in use. */
+static __always_inline struct walk *take_walk(__u32 cpu)
+{
+	__u32 key = (__u32)reserve_walk();
+	struct walk *w = bpf_map_lookup_elem(&walks, &key);
+
+	if (w)
+		w->cache = key ? PROF_NO_CACHE : cpu;
+	else
+		count_lost();
+	return w;
 }
 
 static __always_inline void leave_walk(struct walk *w)
@@ -307,6 +317,7 @@ static __always_inline struct walk *begin(__u32 *ret_tid)
 		w->process.flags = w->process.n = w->process.generation = 0;
 	w->hash = seed + window;
 	w->n = w->n_kernel = 0;
+	w->n_reads = 0;
 	w->sample.time_ns = bpf_ktime_get_ns();
 	w->sample.weight = period;
 	w->sample.site = 0;
@@ -335,8 +346,11 @@ static __always_inline void count_time(__u64 since)
 		__sync_fetch_and_add(&c->walk_ns, bpf_ktime_get_ns() - since);
 }
 
+#include "late.bpf.h"
+
 /* The stack of the running task, in the kernel or in its program. */
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct walk *w)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct walk *w,
+					int may_wait)
 {
 	volatile const __u64 *regs = (void *)&ctx->regs;
 	int has_user = 1;
@@ -355,13 +369,14 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		walk_user(w);
 	else
 		w->end = END_NO_USER;
-	finish(w);
-	send(w);
+	if (!may_wait || !waits_for_page(w)) {
+		finish(w);
+		send(w);
+	}
 	count_time(w->sample.time_ns);
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+static __always_inline int sample(struct bpf_perf_event_data *ctx, int may_wait)
 {
 	__u32 tid;
 	struct walk *w = begin(&tid);
@@ -369,9 +384,22 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!w)
 		return 0;
 	if (is_due())
-		take_sample(ctx, w);
+		take_sample(ctx, w, may_wait);
 	leave_walk(w);
 	return 0;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	return sample(ctx, 0);
+}
+
+/* Where the kernel calls a program when its task may wait. */
+SEC("perf_event")
+int on_sample_late(struct bpf_perf_event_data *ctx)
+{
+	return sample(ctx, 1);
 }
 
 /* ---- tracepoints ---- */

@@ -53,6 +53,8 @@ struct walk {
 	__u64 frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
 	__u64 regs[N_REGS]; /* by DWARF number; all are known only in the frame where it began */
 	__u64 pc, hash;
+	__u64 began_pc, began_sp; /* of the first frame */
+	__u64 last_read;          /* of an unreadable end: what could not be read */
 	__u64 window_at;
 	__u64 window[WINDOW_WORDS];
 	__u32 window_n; /* bytes */
@@ -95,6 +97,8 @@ enum walk_end {
 	END_LOOP,
 	END_LIMIT,
 	END_READS,
+	/* find_rule()'s word for code that find_made() knows; no end. */
+	IN_REGION = 255,
 };
 
 /* rbx is read only when a frame needs it. */
@@ -271,7 +275,10 @@ __noinline int begins_context(__u64 pc)
 	       (code[2] & 0xff) == 0xf4;
 }
 
-/* w->rule and w->frame for @at. Returns 0, or the end of the walk when there is no rule. */
+/*
+ * w->rule and w->frame for @at. Returns 0, the end of the walk when there is no rule, or IN_REGION:
+ * calls may be 8 deep, and find_made()'s are 4.
+ */
 __noinline int find_rule(struct walk *w, __u64 at)
 {
 	struct cached *c;
@@ -295,7 +302,7 @@ __noinline int find_rule(struct walk *w, __u64 at)
 		return w->process.flags & PROF_HAS_MAPPINGS ? END_NO_MAPPING : END_NO_PROCESS;
 	in_file = w->segment.at + (at - w->segment.lo);
 	if (w->segment.first_page == PROF_IN_REGION)
-		return find_made(w, at);
+		return IN_REGION;
 	if (in_file >> PROF_FILE_SHIFT)
 		w->frame = in_file;
 	else if (w->segment.first_page == PROF_NO_PAGES)
@@ -341,6 +348,7 @@ __noinline int read_window(struct walk *w, __u64 at)
 		left = WINDOW_BYTES;
 	if (left < 8 || read_user(w->window, left & (2 * WINDOW_BYTES - 1), at)) {
 		left = 8;
+		w->last_read = at;
 		if (read_user(w->window, 8, at))
 			return 0;
 	}
@@ -556,6 +564,8 @@ __noinline int step(struct walk *w)
 	if (!w)
 		return 1;
 	e = find_rule(w, w->pc - !w->is_exact);
+	if (e == IN_REGION)
+		e = find_made(w, w->pc - !w->is_exact);
 	i = w->n_kernel + w->n;
 	if (w->n >= PROF_MAX_FRAMES || i >= PROF_MAX_KERNEL + PROF_MAX_FRAMES) {
 		w->end = END_LIMIT;
@@ -603,7 +613,7 @@ __noinline int some_steps(struct walk *w)
 	return 0;
 }
 
-/* @w->regs and pc are set. */
+/* @w->regs, pc and n_reads are set. */
 static __always_inline void walk_user(struct walk *w)
 {
 	w->n = 0;
@@ -614,7 +624,8 @@ static __always_inline void walk_user(struct walk *w)
 	w->is_assumed = 0;
 	w->window_n = 0;
 	w->made_used = 0;
-	w->n_reads = 0;
+	w->began_pc = w->pc;
+	w->began_sp = w->regs[RSP];
 	w->segment.lo = w->segment.hi = 0;
 	w->end = END_LIMIT;
 	for (int i = 0; i < PROF_MAX_FRAMES / 32 + 1; i++)

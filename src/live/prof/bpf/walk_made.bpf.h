@@ -15,6 +15,7 @@
 static __always_inline int read_counted(struct walk *w, void *to, __u32 n, __u64 from)
 {
 	w->n_reads++;
+	w->last_read = from;
 	return (int)read_user(to, n, from);
 }
 
@@ -137,22 +138,22 @@ __noinline int regions_stay(struct walk *w)
 }
 
 /*
- * Among @n rows at @rows, @stride apart, the number of those that begin at or before @off. Fewer
- * than there are, when one cannot be read.
+ * Among @n rows at @rows, @stride apart, the number of those that begin at or before @off. Negative
+ * when one cannot be read.
  */
 __noinline int count_rows(struct walk *w, __u64 rows, __u32 n, __u32 stride, __u32 off)
 {
 	__u32 begin = 0;
 
 	if (!w)
-		return 0;
+		return -1;
 	for (int i = 0; i < TABLE_STEPS && n; i++) {
 		__u32 ip_off, at = begin + n / 2;
 
 		if (read_counted(w, &ip_off, 4,
 				 rows + (__u64)at * stride +
 					 __builtin_offsetof(struct code_jit_unwind_fre, ip_off)))
-			return 0;
+			return -1;
 		if (ip_off <= off) {
 			begin = at + 1;
 			n -= n / 2 + 1;
@@ -195,7 +196,8 @@ __noinline int find_in_table(struct walk *w, __u64 table, __u32 off, __u32 has_h
 	struct code_jit_unwind_fre row = {};
 	struct code_jit_table head = {};
 	__u64 rows = table + (has_heads ? sizeof(head) : sizeof(struct code_jit_unwind_table));
-	__u32 n, i;
+	__u32 n;
+	int i;
 
 	if (!w)
 		return END_UNDESCRIBED;
@@ -208,7 +210,9 @@ __noinline int find_in_table(struct walk *w, __u64 table, __u32 off, __u32 has_h
 	if (head.stride < CODE_JIT_UNWIND_FRE_RFC_SIZE || head.stride > 4096)
 		return END_UNDESCRIBED;
 	n = head.used_len >> 32 ? 0 : (__u32)head.used_len / head.stride;
-	i = (__u32)count_rows(w, rows, n, head.stride, off);
+	i = count_rows(w, rows, n, head.stride, off);
+	if (i < 0)
+		return END_UNREADABLE;
 	/* Before all of them it is in no table after it, after all of them it may be. */
 	if (!i)
 		return n ? END_UNDESCRIBED : MAX_TABLES;
@@ -217,7 +221,7 @@ __noinline int find_in_table(struct walk *w, __u64 table, __u32 off, __u32 has_h
 		return END_UNREADABLE;
 	if (off - row.ip_off < row.size)
 		return rule_of_row(&row, &w->rule);
-	return i == n ? MAX_TABLES : END_UNDESCRIBED;
+	return (__u32)i == n ? MAX_TABLES : END_UNDESCRIBED;
 }
 
 static __always_inline int find_in_chain(struct walk *w, const struct made *m, __u32 off)
