@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "demangled.h"
 #include "near.h"
+#include "running.h"
 #include "say.h"
 #include "shared_opts.h"
 #include "sidecar.h"
@@ -24,6 +25,7 @@ struct sites_values {
 	struct sidecar_wish wish;
 	unsigned long jobs;
 	const char *explain;
+	const char *running; /* "": the kernel itself */
 	bool json, no_demangle;
 	bool sites;
 	bool hazards;
@@ -43,6 +45,10 @@ static const struct opt opts[] = {
 	 "one JSON object per site, or per function without FUNC"},
 	{0, "sites", OPT_FLAG, NULL, offsetof(struct sites_values, sites),
 	 "without FUNC: every site of every function, not only how many there are"},
+	{0, "running", OPT_MAYBE, "MODULE", offsetof(struct sites_values, running),
+	 "the kernel that runs, or a module that it has loaded, instead of FILE: where its sites "
+	 "are "
+	 "now"},
 	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
@@ -74,6 +80,8 @@ static const struct example examples[] = {
 	 "all sites of a file, for other programs to read"},
 	{"cairn sites vmlinux",
 	 "how many functions were inlined, and how many arguments are known there"},
+	{"sudo cairn sites --running tcp_rcv_established",
+	 "where a function of the kernel that runs was inlined, after KASLR"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
 	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
@@ -255,6 +263,12 @@ static void report_found(const char *spec, const struct cairn_function_list *lis
 /* Returns an exit status. */
 static int show(const struct view *view, const struct cairn_function *function, bool first)
 {
+	struct cairn_function room;
+
+	if (view->running)
+		function = running_function(view->running, function, &room);
+	if (!function)
+		return fail(STATUS_NOT_HERE, "no memory");
 	if (!first && !view->json)
 		fputc('\n', view->out);
 	if (view->explain)
@@ -379,15 +393,20 @@ static bool is_pid(const char *word)
 	return *word && strlen(word) < 10 && access(word, F_OK);
 }
 
-static int open_binary(const char *word, const struct sites_values *values,
-		       struct cairn_binary **ret)
+static struct cairn_binary_opts binary_opts(const struct sites_values *values)
 {
-	struct cairn_binary_opts bin_opts = {
-		.size = sizeof(bin_opts),
+	return (struct cairn_binary_opts){
+		.size = sizeof(struct cairn_binary_opts),
 		.debug_dirs = values->debug_dirs.items,
 		.n_debug_dirs = values->debug_dirs.n,
 		.debug_file = values->debug_file,
 	};
+}
+
+static int open_binary(const char *word, const struct sites_values *values,
+		       struct cairn_binary **ret)
+{
+	struct cairn_binary_opts bin_opts = binary_opts(values);
 	struct cairn_err err = {0};
 	int r;
 
@@ -439,25 +458,36 @@ static int hazards(const struct view *view, struct sidecar_wish *wish)
 
 /* An exit status: the worst. */
 static int lines(const struct view *view, const struct sites_values *values,
-		 const struct operands *operands)
+		 const struct operands *specs)
 {
 	int status = STATUS_YES;
 
-	for (size_t i = 1; i < operands->n; i++) {
-		int one = sites_lines(view, operands->items[i], values->vars);
+	for (size_t i = 0; i < specs->n; i++) {
+		int one = sites_lines(view, specs->items[i], values->vars);
 
 		status = one > status ? one : status;
 	}
 	return status;
 }
 
-static int ask(struct view *view, const struct sites_values *values,
-	       const struct operands *operands)
+/* Before anything is printed. */
+static int bind_running(const struct view *view, const struct sidecar_sites *source,
+			const struct operands *specs)
+{
+	bool is_whole = !specs->n;
+
+	for (size_t i = 0; i < specs->n; i++)
+		is_whole |= cairn_sites_is_pattern(specs->items[i]);
+	return view->running ? running_bind(view->running, source->sidecar, is_whole) : STATUS_YES;
+}
+
+/* @specs  the functions */
+static int ask(struct view *view, const struct sites_values *values, struct sidecar_wish wish,
+	       const struct operands *specs)
 {
 	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts),
 					      .threads = (unsigned int)values->jobs,
 					      .assume_unmodified = values->assume_unmodified};
-	struct sidecar_wish wish = values->wish;
 	struct sidecar_sites source;
 	bool from_debug_info;
 	int status;
@@ -472,18 +502,23 @@ static int ask(struct view *view, const struct sites_values *values,
 		return hazards(view, &wish);
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
 	if (!status)
-		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, operands->items + 1,
-					      operands->n - 1, &source);
+		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, specs->items, specs->n,
+					      &source);
 	if (status)
 		return status;
+	status = bind_running(view, &source, specs);
+	if (status) {
+		sidecar_sites_close(&source);
+		return status;
+	}
 	view->sites = source.sites;
 	view->sidecar = source.sidecar ? cairn_sidecar_path(source.sidecar) : NULL;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
 	if (values->lines || values->vars)
-		status = lines(view, values, operands);
-	else if (operands->n > 1)
-		status = answer(view, values, operands->items + 1, operands->n - 1);
+		status = lines(view, values, specs);
+	else if (specs->n)
+		status = answer(view, values, specs->items, specs->n);
 	else if (values->sites)
 		status = show_matching(view, NULL);
 	else
@@ -498,25 +533,13 @@ static int ask(struct view *view, const struct sites_values *values,
 	return status;
 }
 
-static int run(void *v, const struct operands *operands)
+/* Whether the options make sense together, with @n functions; an exit status. */
+static int check_values(const struct sites_values *values, const struct operands *specs)
 {
-	struct sites_values *values = v;
-	struct view view = {.out = stdout,
-			    .style = style_for(stdout),
-			    .json = values->json,
-			    .explain = values->explain};
-	struct cairn_binary *bin;
-	int status;
-
-	if (values->explain && operands->n < 2)
-		return sites_explain(values->explain, values->json);
-	if (!operands->n)
-		return fail(STATUS_USAGE, "cairn sites needs %s\nTry: cairn sites --help",
-			    cmd_sites.operands);
-	if (values->hazards && operands->n > 1)
+	if (values->hazards && specs->n)
 		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s",
-			    operands->items[1]);
-	if (values->emit && operands->n < 2)
+			    specs->items[0]);
+	if (values->emit && !specs->n)
 		return fail(STATUS_USAGE, "--emit needs a function");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
@@ -525,19 +548,74 @@ static int run(void *v, const struct operands *operands)
 	    1)
 		return fail(STATUS_USAGE, "--usdt, --lines, --hazards, --emit and --explain are "
 					  "five answers; choose one");
-	if ((values->lines || values->vars) && operands->n < 2)
+	if ((values->lines || values->vars) && !specs->n)
 		return fail(STATUS_USAGE,
 			    values->lines ? "--lines needs a function" : "--vars needs FUNC:LINE");
-	if (values->no_demangle)
-		demangle_never();
-	status = open_binary(operands->items[0], values, &bin);
+	if (values->running &&
+	    (values->usdt || values->lines || values->vars || values->hazards || values->emit))
+		return fail(STATUS_USAGE, "--running lists sites; --usdt, --lines, --vars, "
+					  "--hazards and --emit are about a file: name vmlinux");
+	return STATUS_YES;
+}
+
+static int run_file(struct view *view, const struct sites_values *values, const char *word,
+		    const struct operands *specs)
+{
+	struct cairn_binary *bin;
+	int status = open_binary(word, values, &bin);
+
 	if (status)
 		return status;
-	view.bin = bin;
-	status = values->usdt ? sites_usdt(&view, operands->items + 1, operands->n - 1)
-			      : ask(&view, values, operands);
+	view->bin = bin;
+	status = values->usdt ? sites_usdt(view, specs->items, specs->n)
+			      : ask(view, values, values->wish, specs);
 	cairn_binary_close(bin);
 	return status;
+}
+
+static int run_kernel(struct view *view, const struct sites_values *values,
+		      const struct operands *specs)
+{
+	struct cairn_binary_opts bin_opts = binary_opts(values);
+	struct sidecar_wish wish = values->wish;
+	struct running running;
+	int status = running_open(values->running, &bin_opts, &wish, &running);
+
+	if (!status) {
+		view->bin = running.bin;
+		view->running = &running;
+		status = ask(view, values, wish, specs);
+		running_report(&running);
+	}
+	running_close(&running);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct sites_values *values = v;
+	struct view view = {.out = stdout,
+			    .style = style_for(stdout),
+			    .json = values->json,
+			    .explain = values->explain};
+	/* The first one is the file, unless it is the kernel that is asked about. */
+	size_t n_files = values->running ? 0 : 1;
+	struct operands specs;
+	int status;
+
+	if (values->explain && operands->n <= n_files)
+		return sites_explain(values->explain, values->json);
+	if (operands->n < n_files)
+		return fail(STATUS_USAGE, "cairn sites needs %s\nTry: cairn sites --help",
+			    cmd_sites.operands);
+	specs = (struct operands){.items = operands->items + n_files, .n = operands->n - n_files};
+	status = check_values(values, &specs);
+	if (status)
+		return status;
+	if (values->no_demangle)
+		demangle_never();
+	return values->running ? run_kernel(&view, values, &specs)
+			       : run_file(&view, values, operands->items[0], &specs);
 }
 
 const struct cmd cmd_sites = {

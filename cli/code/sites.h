@@ -16,6 +16,7 @@
 #include "style.h"
 
 struct cairn_sidecar;
+struct running;
 
 /* The file of the query. */
 struct view {
@@ -26,6 +27,7 @@ struct view {
 	FILE *out;
 	struct style style;
 	bool json;
+	struct running *running; /* NULL: the query is about a file */
 	const char *explain; /* the parameter to be explained, "*": all; NULL: sites are shown */
 };
 
@@ -43,8 +45,8 @@ enum coverage {
 enum coverage site_coverage(const struct cairn_site *site);
 
 /*
- * "0x401136"; in a relocatable file, where addresses are not final, ".text+0x16". Cut to the
- * buffer.
+ * "0x401136"; in a relocatable file, where addresses are not final, ".text+0x16"; of the running
+ * kernel where it is now. Cut to the buffer.
  */
 void view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size);
 /* "void *tcache_get(size_t tc_idx)". Cut to the buffer. */

@@ -11,6 +11,7 @@
 #include <cairn/text.h>
 
 #include "cmd.h"
+#include "running.h"
 #include "say.h"
 #include "sites.h"
 
@@ -119,8 +120,14 @@ static void print_function(const struct view *view, const struct cairn_function 
 static int visit(void *ctx, const struct cairn_function *function)
 {
 	struct walk *walk = ctx;
-	struct tally tally = tally_of(function);
+	struct cairn_function room;
+	struct tally tally;
 
+	if (walk->view->running)
+		function = running_function(walk->view->running, function, &room);
+	if (!function)
+		return -ENOMEM;
+	tally = tally_of(function);
 	progress_step(&walk->progress);
 	tally_add(&walk->total, &tally);
 	if (walk->view->json)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sites as JSON, one line each; docs/json.md is the contract. */
+#include "running.h"
 #include "sites.h"
 
 static const char *kind_word(enum cairn_site_kind kind)
@@ -111,9 +112,11 @@ static void put_caveats(struct json *j, const struct cairn_site *site)
 static void put_where(const struct view *view, struct json *j, const struct cairn_site *site)
 {
 	const char *section;
-	uint64_t section_off;
+	uint64_t section_off, now;
 
 	json_hex(j, "addr", site->at.v);
+	if (view->running && cairn_kernel_address(view->running->kernel, site->at, &now))
+		json_hex(j, "running", now);
 	json_text(j, "rule", rule_word(site->rule));
 	if (site->has_off)
 		json_hex(j, "offset", site->off.v);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "demangled.h"
+#include "running.h"
 #include "sites.h"
 #include "text.h"
 
@@ -45,6 +46,11 @@ static void put_address(struct text *t, const struct view *view, struct cairn_va
 	const char *section;
 	uint64_t off;
 
+	if (view->running && cairn_kernel_address(view->running->kernel, at, &off)) {
+		text_put(t, "0x");
+		text_put_hex(t, off);
+		return;
+	}
 	if (cairn_binary_is_relocatable(view->bin) &&
 	    cairn_binary_section_of(view->bin, at, &section, &off)) {
 		text_put_name(t, section);

@@ -41,8 +41,7 @@ static bool cache_is(const char *word)
 	return set && !strcmp(set, word);
 }
 
-/* The cache's directory in @dir; NULL where none is wanted. */
-static const char *cache_for(const struct sidecar_wish *wish, char *dir, size_t size)
+const char *sidecar_cache_for(const struct sidecar_wish *wish, char *dir, size_t size)
 {
 	return !wish->no_cache && !cache_is("off") && sidecar_cache_dir(dir, size) ? dir : NULL;
 }
@@ -100,7 +99,7 @@ static void keep_copy(const struct cairn_sidecar *sidecar, const struct sidecar_
 	struct cairn_err err = {0};
 	char dir[4096];
 
-	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	search.cache_dir = cache_is("read") ? NULL : sidecar_cache_for(wish, dir, sizeof(dir));
 	if (search.cache_dir && cairn_sidecar_keep_copy(sidecar, &search, &err) < 0)
 		fail_lines(STATUS_YES, err.msg, "not kept: ");
 }
@@ -170,7 +169,7 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 
 	if (r < 0)
 		return r;
-	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	search.cache_dir = cache_is("read") ? NULL : sidecar_cache_for(wish, dir, sizeof(dir));
 	r = cairn_sidecar_for(whole, &search, ret, err);
 	tell_note(search.note);
 	cairn_binary_close(whole);
@@ -262,7 +261,7 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 
 	if (sidecar_is_named(cairn_binary_path(bin)))
 		return open_named(bin, cairn_binary_path(bin), false, ret, err);
-	search->cache_dir = cache_for(wish, dir, sizeof(dir));
+	search->cache_dir = sidecar_cache_for(wish, dir, sizeof(dir));
 	r = cairn_sidecar_for(bin, search, ret, err);
 	search->cache_dir = NULL;
 	tell_note(search->note);
@@ -295,7 +294,7 @@ struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin,
 	if (!bin || wish->file || sidecar_is_named(cairn_binary_path(bin)) ||
 	    !cairn_binary_has_dwarf(bin))
 		return NULL;
-	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	search.cache_dir = cache_is("read") ? NULL : sidecar_cache_for(wish, dir, sizeof(dir));
 	if (cairn_sidecar_for(bin, &search, &made, &err) < 0)
 		fail_err(-EBADMSG, &err, STATUS_NO);
 	return made;
@@ -500,7 +499,7 @@ void sidecar_keep(const struct cairn_binary *bin, const struct sidecar_wish *wis
 	size_t len;
 
 	cairn_binary_build_id(bin, &len);
-	if (!len || wish->none || cache_is("read") || !cache_for(wish, dir, sizeof(dir)))
+	if (!len || wish->none || cache_is("read") || !sidecar_cache_for(wish, dir, sizeof(dir)))
 		return;
 	keep_in_background(cairn_binary_path(bin), wish->debug_dirs.items, wish->debug_dirs.n);
 }

@@ -79,6 +79,9 @@ struct sidecar_wish {
 	SIDECAR_OPT_BTF_BASE((at) + offsetof(struct sidecar_wish, btf_bases))
 /* clang-format on */
 
+/* The cache's directory in @dir; NULL where none is wanted. */
+const char *sidecar_cache_for(const struct sidecar_wish *wish, char *dir, size_t size);
+
 /*
  * The same sidecar that is made when there is none: an exit status. For callers that used
  * sidecar_find() already.

@@ -358,6 +358,15 @@ int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sideca
 int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar,
 			    const struct cairn_sidecar_search *search, struct cairn_err *err);
 
+/*
+ * cairn_sidecar_cached_path - where a cache has the sidecar of a build-id, for callers that have no
+ * binary to search with
+ *
+ * cairn_sidecar_open() with that build-id, and must_be_trusted, says whether it may be used.
+ * Returns the path, to be freed; NULL: no memory. Cost: none. Threads: any.
+ */
+char *cairn_sidecar_cached_path(const char *cache_dir, const uint8_t *build_id, size_t len);
+
 struct cairn_sidecar_pruned {
 	uint64_t n_kept, kept_bytes;
 	uint64_t n_removed, removed_bytes;

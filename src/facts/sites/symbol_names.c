@@ -97,7 +97,10 @@ static bool is_code(const struct cairn_binary *bin, const struct elf_symbol *sym
 	const uint8_t *code;
 	size_t n;
 	bool function = symbol->type == STT_FUNC || (symbol->type == STT_NOTYPE && symbol->size);
-	return function && elf_code_at(binary_main(bin), symbol->at, &code, &n);
+	if (!function || elf_code_at(binary_main(bin), symbol->at, &code, &n))
+		return function;
+	/* Of a running kernel there is code in memory alone. */
+	return elf_lacks_code_at(binary_main(bin), symbol->at) && elf_is_kernel(binary_main(bin));
 }
 
 static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name,

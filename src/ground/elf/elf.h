@@ -185,6 +185,9 @@ bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret
 
 const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len);
 
+/* The build-id in notes that are padded to 4 bytes, as a kernel shows them; false: none. */
+bool elf_notes_build_id(const uint8_t *notes, size_t size, const uint8_t **ret, size_t *ret_len);
+
 /*
  * One symbol of .symtab (or .dynsym where that is missing), with a value and a section.
  * elf_symbols() gives them sorted by address, then by name; borrowed until elf_unref().

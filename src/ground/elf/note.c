@@ -35,7 +35,7 @@ static void skip_padding(struct cursor *c, uint64_t len, uint64_t align)
 }
 
 /* True when a build-id was found; damage ends the search, as other notes are not our business. */
-static bool search_notes(struct elf *e, struct cursor c, uint64_t align)
+static bool search_notes(struct cursor c, uint64_t align, const uint8_t **ret, size_t *ret_len)
 {
 	while (cur_left(&c) >= sizeof(Elf64_Nhdr)) {
 		uint32_t name_len = cur_u32(&c);
@@ -51,11 +51,17 @@ static bool search_notes(struct elf *e, struct cursor c, uint64_t align)
 			continue;
 		if (!desc_len || desc_len > MAX_BUILD_ID)
 			return false;
-		e->build_id = desc;
-		e->build_id_len = desc_len;
+		*ret = desc;
+		*ret_len = desc_len;
 		return true;
 	}
 	return false;
+}
+
+bool elf_notes_build_id(const uint8_t *notes, size_t size, const uint8_t **ret, size_t *ret_len)
+{
+	const struct cursor_src src = {"notes", "notes", notes};
+	return search_notes(cursor_of(&src, notes, size, false, NULL), 4, ret, ret_len);
 }
 
 int elf_find_build_id(struct elf *e, struct cairn_err *err)
@@ -70,7 +76,7 @@ int elf_find_build_id(struct elf *e, struct cairn_err *err)
 			return r;
 		struct cursor_src src = {e->path, s->file.name, bytes};
 		struct cursor c = cursor_of(&src, bytes, bytes ? s->file_size : 0, false, NULL);
-		if (search_notes(e, c, s->align == 8 ? 8 : 4))
+		if (search_notes(c, s->align == 8 ? 8 : 4, &e->build_id, &e->build_id_len))
 			return 0;
 	}
 	return 0;

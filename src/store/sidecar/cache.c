@@ -42,6 +42,11 @@ char *cache_path(const char *dir, const uint8_t *build_id, size_t len)
 	return path;
 }
 
+char *cairn_sidecar_cached_path(const char *cache_dir, const uint8_t *build_id, size_t len)
+{
+	return cache_path(cache_dir, build_id, len);
+}
+
 void cache_touch(const char *path)
 {
 	/* The file of another user, or a read-only system: it is only pruned earlier. */

@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn sites --running: addresses of the kernel that runs and of its modules, from a made-up proc
+and sysfs. The oracle is nm: what it prints is shifted by hand, and is what kallsyms has."""
+import os
+import shutil
+
+from claims import cairn, claim, compile_c, expect, main, need, path_of, run, write
+
+RELEASE = "6.1.0-99-test"
+SLIDE = 0x12400000
+MODULE_TEXT, MODULE_EXIT, MODULE_INIT = 0xffffffffc03a1000, 0xffffffffc03a8040, 0xffffffffc03ad000
+# weigh() is inlined in two functions that stay, and in one that the kernel frees.
+PROGRAM = """\
+#define INIT __attribute__((section(".init.text"), noinline))
+int sink[4];
+__attribute__((noinline)) int mix(int a, long b) { __asm__ volatile("" : "+r"(a)); return a + (int)b; }
+static inline __attribute__((always_inline)) int weigh(int size, int step)
+{
+	__asm__ volatile("" : "+r"(size), "+r"(step));
+	return mix(size, step) * step;
+}
+__attribute__((noinline)) int first(int n) { return weigh(n, n + 5); }
+__attribute__((noinline)) int second(int n) { return weigh(n * 3, 7); }
+INIT int start(int n) { return weigh(n + 1, 9); }
+#define FILLER(n) __attribute__((noinline)) int filler_##n(int a) { return mix(a, n) + n; }
+FILLER(1) FILLER(2) FILLER(3) FILLER(4) FILLER(5) FILLER(6) FILLER(7) FILLER(8)
+"""
+MODULE = PROGRAM + """\
+__attribute__((section(".exit.text"), noinline)) int stop(int n) { return weigh(n, 4) + 1; }
+__attribute__((section(".modinfo"))) const char about[] = "name=sample";
+"""
+LINK = (
+    "-O2", "-g", "-nostdlib", "-static", "-fno-pic", "-no-pie",
+    "-mcmodel=kernel", "-fno-asynchronous-unwind-tables",
+    "-Wl,--build-id,-e,first",
+    "-Wl,-Ttext=0xffffffff81000000,--section-start=.init.text=0xffffffff82000000",
+    "-Wl,--section-start=.note.gnu.build-id=0xffffffff81800000",
+    "-Wl,-Tdata=0xffffffff81900000,-Tbss=0xffffffff81a00000")
+
+
+def symbols(path):
+    """[(address, type, name)] of the code, by nm."""
+    found = []
+    for line in run("nm", "-n", path, check=True).lines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "tTwW":
+            found.append((int(words[0], 16), words[1], words[2]))
+    return found
+
+
+def build_id(path):
+    return run("readelf", "-n", path,
+               check=True).out.split("Build ID: ")[1].split()[0]
+
+
+def notes_of(path, name):
+    out = path_of("notes.bin")
+    run("objcopy",
+        "--dump-section",
+        ".note.gnu.build-id=" + out,
+        path,
+        path_of("unused"),
+        check=True)
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    shutil.copy(out, name)
+
+
+def put(root, name, text):
+    path = os.path.join(root, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write(path, text)
+
+
+def kallsyms(vmlinux, slide, more=""):
+    lines = [
+        "0000000000000000 A fixed_percpu_data",
+        f"{0xffffffff81000000 + slide:016x} T _text",
+        f"{0xffffffff81000000 + slide:016x} T _stext"
+    ]
+    lines += [
+        f"{at + slide:016x} {kind} {name}"
+        for at, kind, name in symbols(vmlinux)
+    ]
+    lines += [
+        f"{0xffffffff81001000 + slide:016x} T _etext",
+        f"{0xffffffff82000000 + slide:016x} T _sinittext",
+        f"{0xffffffff82001000 + slide:016x} T _einittext"
+    ]
+    return "\n".join(lines) + "\n" + more
+
+
+def vmlinux():
+    return compile_c("vmlinux", PROGRAM, flags=LINK)
+
+
+def system(name, slide=SLIDE):
+    """A root in which that kernel runs, with nothing that describes it."""
+    root = path_of(name)
+    put(root, "proc/sys/kernel/osrelease", RELEASE + "\n")
+    put(root, "proc/sys/kernel/kptr_restrict", "1\n")
+    put(root, "proc/kallsyms", kallsyms(vmlinux(), slide))
+    notes_of(vmlinux(), os.path.join(root, "sys/kernel/notes"))
+    return root
+
+
+def running(root, *words, **env):
+    return cairn("sites",
+                 *words,
+                 env={
+                     **os.environ, "CAIRN_KERNEL_ROOT": root,
+                     "CAIRN_CACHE": "read",
+                     "XDG_CACHE_HOME": path_of("cache"),
+                     **env
+                 })
+
+
+def told(result):
+    """[(where it runs, link-time address, locations)] of the inlined copies."""
+    expect(result.status == 0, result)
+    return sorted((int(s["running"], 16), int(s["addr"], 16),
+                   tuple(a["loc"] for a in s["args"]))
+                  for s in result.objects() if s["kind"] == "inlined")
+
+
+def offline(path, *words):
+    """The same of the file, without what is in .init.text."""
+    r = cairn("sites", path, *words, "--json", "--no-cache", check=True)
+    return sorted(
+        (int(s["addr"], 16), s["section"], tuple(a["loc"] for a in s["args"]))
+        for s in r.objects()
+        if s["kind"] == "inlined" and s["section"] != ".init.text")
+
+
+def shifted(path, slide, *words):
+    return [(at + slide, at, args) for at, _, args in offline(path, *words)]
+
+
+@claim
+def sites_of_a_debug_file_are_shifted_and_freed_code_is_left_out():
+    root = system("named")
+    r = running(root, "--running", "--debug-file", vmlinux(), "weigh",
+                "--json")
+    expect(
+        told(r) == shifted(vmlinux(), SLIDE, "weigh") and len(told(r)) == 2, r)
+    expect("1 site left out" in r.err, r)
+    text = running(root, "--running", "--debug-file", vmlinux(), "weigh")
+    for at, _, _ in told(r):
+        expect(f"  {at:#x}  inlined in" in text.out, text)
+    expect("2 sites: 0 bodies, 2 inlined" in text.out, text)
+
+
+@claim
+def vmlinux_is_found_where_distributions_put_it():
+    for place in (f"usr/lib/debug/boot/vmlinux-{RELEASE}",
+                  f"boot/vmlinux-{RELEASE}",
+                  f"usr/lib/debug/lib/modules/{RELEASE}/vmlinux"):
+        root = system("at" + place.replace("/", "-"))
+        put(root, place, "")
+        shutil.copy(vmlinux(), os.path.join(root, place))
+        r = running(root, "--running", "weigh", "--json", "--no-cache")
+        expect(told(r) == shifted(vmlinux(), SLIDE, "weigh"), place, r)
+    by_id = system("by-id")
+    number = build_id(vmlinux())
+    put(by_id, f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug", "")
+    shutil.copy(
+        vmlinux(),
+        f"{by_id}/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug")
+    r = running(by_id, "--running", "weigh", "--json", "--no-cache")
+    expect(told(r) == shifted(vmlinux(), SLIDE, "weigh"), r)
+
+
+@claim
+def a_sidecar_answers_alone_also_from_the_cache():
+    root, made = system("sidecar"), path_of("kernel.cairn")
+    cairn("sidecar", vmlinux(), "-o", made, check=True)
+    r = running(root, "--running", "--sidecar", made, "weigh", "--json")
+    expect(told(r) == shifted(vmlinux(), SLIDE, "weigh"), r)
+    none = running(root, "--running", "weigh")
+    expect(
+        none.status == 3 and "nothing describes" in none.err
+        and RELEASE in none.err, none)
+    os.makedirs(path_of("filled/cairn"), exist_ok=True)
+    shutil.copy(made, path_of(f"filled/cairn/{build_id(vmlinux())}.cairn"))
+    r = running(root,
+                "--running",
+                "weigh",
+                "--json",
+                XDG_CACHE_HOME=path_of("filled"))
+    expect(told(r) == shifted(vmlinux(), SLIDE, "weigh"), r)
+    r = running(root,
+                "--running",
+                "weigh",
+                "--no-cache",
+                XDG_CACHE_HOME=path_of("filled"))
+    expect(r.status == 3, r)
+
+
+@claim
+def all_functions_are_listed_without_freed_code():
+    root = system("all")
+    r = running(root, "--running", "--debug-file", vmlinux(), "--sites",
+                "--json")
+    expect(told(r) == shifted(vmlinux(), SLIDE, "--sites"), r)
+    expect(not [s for s in r.objects() if s["section"] == ".init.text"], r)
+    total = running(root, "--running", "--debug-file", vmlinux(),
+                    "--json").objects()[-1]
+    expect(total["inlined"] == 2, total)
+
+
+@claim
+def kernel_btf_answers_where_nothing_else_is():
+    for slide in (0, SLIDE):
+        root = system(f"btf{slide}", slide)
+        os.makedirs(os.path.join(root, "sys/kernel/btf"), exist_ok=True)
+        cairn("btf",
+              "encode",
+              vmlinux(),
+              "-o",
+              os.path.join(root, "sys/kernel/btf/vmlinux"),
+              check=True)
+        r = running(root, "--running", "weigh", "--json")
+        wanted = shifted(vmlinux(), slide, "weigh")
+        expect([at for at, _, _ in told(r)] == [at for at, _, _ in wanted], r)
+        # BTF cannot express all locations.
+        for (_, _, found), (_, _, known) in zip(told(r), wanted):
+            expect(all(a in (None, b) for a, b in zip(found, known)), found,
+                   known)
+        expect(any(a for _, _, args in told(r) for a in args), r)
+        expect("1 site left out" in r.err, r)
+        expect({s["rule"] for s in r.objects()} == {"btf"}, r)
+        bodies = running(root, "--running", "mix", "--json").objects()
+        at = {name: at + slide for at, _, name in symbols(vmlinux())}
+        expect([int(s["running"], 16) for s in bodies] == [at["mix"]], bodies)
+
+
+@claim
+def hidden_addresses_are_refused_with_the_setting():
+    root = system("hidden")
+    with open(os.path.join(root, "proc/kallsyms"), encoding="ascii") as file:
+        lines = file.readlines()
+    put(root, "proc/kallsyms", "".join("0" * 16 + line[16:] for line in lines))
+    r = running(root, "--running", "--debug-file", vmlinux(), "weigh")
+    expect(
+        r.status == 3 and "as root" in r.err and "kptr_restrict is 1" in r.err,
+        r)
+    put(root, "proc/sys/kernel/kptr_restrict", "2\n")
+    r = running(root, "--running", "--debug-file", vmlinux(), "weigh")
+    expect(r.status == 3 and "sysctl kernel.kptr_restrict=1" in r.err, r)
+
+
+@claim
+def another_build_is_refused():
+    other = compile_c("other", PROGRAM.replace("n * 3", "n * 5"), flags=LINK)
+    made = path_of("other.cairn")
+    cairn("sidecar", other, "-o", made, check=True)
+    root = system("another")
+    for words in (("--debug-file", other), ("--sidecar", made)):
+        r = running(root, "--running", *words, "weigh", "--json")
+        expect(r.status == 3 and not r.objects() and "build" in r.err, words,
+               r)
+
+
+@claim
+def functions_that_were_moved_are_refused():
+    root = system("moved")
+    lines = kallsyms(vmlinux(), SLIDE).splitlines()
+    lines = [
+        line if line.split()[2][0] == "_" else
+        f"{int(line.split()[0], 16) + 0x40 * i:016x} {line.split(' ', 1)[1]}"
+        for i, line in enumerate(lines)
+    ]
+    put(root, "proc/kallsyms", "\n".join(lines) + "\n")
+    r = running(root, "--running", "--debug-file", vmlinux(), "weigh")
+    expect(r.status == 3 and "functions are elsewhere" in r.err, r)
+
+
+def module(root):
+    """A module file in @root, loaded; sections where they are not in the file."""
+    obj, ko = compile_c("sample",
+                        MODULE,
+                        flags=("-O2", "-g", "-c", "-fno-pic",
+                               "-mcmodel=kernel",
+                               "-fno-asynchronous-unwind-tables")), None
+    folder = os.path.join(root, "lib/modules", RELEASE)
+    os.makedirs(os.path.join(folder, "kernel"), exist_ok=True)
+    ko = os.path.join(folder, "kernel/a-sample.ko")
+    run("ld", "-r", "--build-id", "-o", ko, obj, check=True)
+    put(root, f"lib/modules/{RELEASE}/modules.dep",
+        "kernel/b.ko:\nkernel/a-sample.ko: kernel/b.ko\n")
+    notes_of(
+        ko, os.path.join(root, "sys/module/a_sample/notes/.note.gnu.build-id"))
+    where = {
+        ".text": MODULE_TEXT,
+        ".exit.text": MODULE_EXIT,
+        ".init.text": MODULE_INIT
+    }
+    for name, at in where.items():
+        put(root, "sys/module/a_sample/sections/" + name, f"0x{at:016x}\n")
+    lines = []
+    for line in run("readelf", "-sW", ko, check=True).lines():
+        words = line.split()
+        if len(words) == 8 and words[3] == "FUNC":
+            lines.append((words[7], int(words[1], 16), int(words[6])))
+    sections = [
+        line.split("]")[1].split()[0]
+        for line in run("readelf", "-SW", ko, check=True).lines()
+        if line.strip().startswith("[") and "]" in line and "NULL" not in line
+        and "Nr" not in line
+    ]
+    more = "".join(f"{where[sections[i - 1]] + at:016x} t {name}\t[a_sample]\n"
+                   for name, at, i in lines)
+    put(root, "proc/kallsyms", kallsyms(vmlinux(), SLIDE, more))
+    return ko, where
+
+
+@claim
+def sites_of_a_module_are_where_its_sections_are():
+    root = system("module")
+    ko, where = module(root)
+    r = running(root, "--running=a-sample", "weigh", "--json", "--no-cache")
+    wanted = [(where[s["section"]] + s["section_off"],
+               tuple(a["loc"] for a in s["args"])) for s in
+              cairn("sites", ko, "weigh", "--json", "--no-cache",
+                    check=True).objects()
+              if s["kind"] == "inlined" and s["section"] != ".init.text"]
+    expect(
+        len(wanted) == 3
+        and sorted(wanted) == [(at, args) for at, _, args in told(r)], r)
+    put(root, "sys/module/a_sample/sections/.text", "0x0000000000000000\n")
+    r = running(root, "--running=a_sample", "weigh")
+    expect(r.status == 3 and "hides its addresses" in r.err, r)
+
+
+@claim
+def what_is_no_loaded_module_is_said_to_be_none():
+    root = system("none")
+    r = running(root, "--running=gone", "weigh")
+    expect(r.status == 1 and "no module gone is loaded" in r.err, r)
+    os.makedirs(os.path.join(root, "sys/module/tcp_cubic"))
+    r = running(root, "--running=tcp_cubic", "weigh")
+    expect(r.status == 1 and "built into the kernel" in r.err, r)
+    module(root)
+    put(root, f"lib/modules/{RELEASE}/modules.dep", "kernel/a-sample.ko.xz:\n")
+    r = running(root, "--running=a_sample", "weigh")
+    expect(r.status == 3 and "compressed" in r.err and "--debug-file" in r.err,
+           r)
+
+
+@claim
+def damaged_files_are_refused():
+    root = system("damaged")
+    for name, text, word in (("proc/kallsyms",
+                              "ffffffff8100000 T\n\n[x]\nzz T _text\n",
+                              "_stext"), ("sys/kernel/notes", "\1\2\3",
+                                          "build-id")):
+        good = system("damaged")
+        put(root, name, text)
+        r = running(good, "--running", "--debug-file", vmlinux(), "weigh")
+        expect(r.status in (3, 4) and word in r.err, name, r)
+
+
+@claim
+def other_answers_are_about_files():
+    for words in (("--lines", "weigh"), ("--usdt", ),
+                  ("--emit", "perf", "weigh"), ("--hazards", )):
+        r = cairn("sites", "--running", *words)
+        expect(r.status == 2 and "name vmlinux" in r.err, words, r)
+
+
+if __name__ == "__main__":
+    need("nm")
+    main()
