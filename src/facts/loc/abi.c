@@ -27,6 +27,9 @@
  *	long double               X87, X87UP        the stack
  *	packed: char a; int b     MEMORY            the stack
  *
+ * A result has the same classes: INTEGER in rax and then rdx, SSE in xmm0 and then xmm1, X87 in st0.
+ * After one of class MEMORY, rax has its address.
+ *
  * C++ passes some classes by address: a pointer to the object is in a register or on the stack. A
  * result of such a class takes rdi for its address, as one of class MEMORY does. A class without
  * members takes neither register nor stack.
@@ -492,4 +495,50 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
 			return known;
 	}
 	return 0;
+}
+
+/* The registers of a result by class: rax rdx, xmm0 xmm1. */
+static void result_registers(const enum arg_class halves[2], uint64_t size, struct spot *ret)
+{
+	static const uint8_t result_ints[2] = {0, 1};
+	unsigned int n = size > 8 && halves[1] != SSEUP ? 2 : 1, ints = 0, sses = 0;
+
+	*ret = (struct spot){.in_parts = n > 1};
+	for (unsigned int i = 0; i < n; i++) {
+		if (halves[i] == NO_CLASS)
+			continue;
+		ret->offs[ret->n] = i * 8;
+		ret->regs[ret->n++] =
+			halves[i] == INTEGER ? result_ints[ints++] : (uint8_t)(XMM0 + sses++);
+	}
+}
+
+int abi_result(const struct cairn_types *types, const struct abi_param *result, struct arena *arena,
+	       struct cairn_location *ret)
+{
+	const struct cairn_loc_step at_rax = {.op = CAIRN_LOC_REG, .reg = 0};
+	uint64_t size = cairn_types_size(types, result->type);
+	enum arg_class halves[2];
+	struct spot spot;
+	int r;
+
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_UNSUPPORTED};
+	if (!size || result->how == ABI_UNKNOWN)
+		return 0;
+	classify_whole(types, result->type, halves);
+	if (result->how == ABI_BY_ADDRESS || halves[0] == MEMORY) {
+		r = in_memory(arena, 1, &at_rax, ret);
+		return r < 0 ? r : 0;
+	}
+	ret->why = CAIRN_UNAVAIL_VECTOR_REGISTER;
+	if (halves[0] == X87 || halves[0] == X87UP)
+		return 0;
+	ret->why = CAIRN_UNAVAIL_UNSUPPORTED;
+	if (halves[0] == UNKNOWN)
+		return 0;
+	result_registers(halves, size, &spot);
+	if (!spot.n)
+		return 0;
+	r = in_registers(arena, &spot, ret);
+	return r < 0 ? r : 0;
 }

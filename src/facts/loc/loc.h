@@ -310,6 +310,17 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
 		  struct cairn_location *ret);
 
 /*
+ * abi_result - where the System V x86-64 convention leaves the result of a function that has
+ * returned
+ *
+ * @ret  why is CAIRN_UNAVAIL_VECTOR_REGISTER if a part of it is in one, or in a register of the
+ *       x87; CAIRN_UNAVAIL_UNSUPPORTED if the type's class is not known
+ * Returns 0 or -ENOMEM.
+ */
+int abi_result(const struct cairn_types *types, const struct abi_param *result, struct arena *arena,
+	       struct cairn_location *ret);
+
+/*
  * abi_go_locations - where Go's convention for x86-64 puts the parameters of a function at its
  * entry
  *
