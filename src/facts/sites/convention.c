@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dwarf/constants.h"
 #include "elf/elf.h"
@@ -28,6 +29,22 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at)
 		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
 			return true;
 	return false;
+}
+
+bool convention_is_all_gcc(struct elf *code)
+{
+	const struct elf_section *comment;
+	size_t n = 0;
+	if (elf_section(code, ".comment", &comment, NULL) < 0 || !comment || !comment->data)
+		return false;
+	const char *text = (const char *)comment->data;
+	for (size_t at = 0; at < comment->size; at += strnlen(text + at, comment->size - at) + 1) {
+		size_t left = comment->size - at, len = strnlen(text + at, left);
+		if (len && strncmp(text + at, "GCC: ", len < 5 ? len : 5))
+			return false;
+		n += len > 5;
+	}
+	return n;
 }
 
 bool convention_is_silent(const struct dw_unit *u, uint64_t line)

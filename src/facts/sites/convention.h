@@ -18,6 +18,12 @@
 bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 
 /*
+ * convention_is_all_gcc - whether every producer that .comment names is GCC: "GCC: (Debian
+ * 12.2.0-14) 12.2.0"
+ */
+bool convention_is_all_gcc(struct elf *code);
+
+/*
  * convention_is_silent - whether a function without recorded parameters and result has unknown ones
  *
  * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only

@@ -8,23 +8,7 @@
 
 #include "btfsites/btfsites.h"
 #include "elf/elf.h"
-
-/* Every string of .comment is a producer's; "GCC: (Debian 12.2.0-14) 12.2.0". */
-static bool is_all_gcc(struct elf *e)
-{
-	const struct elf_section *comment;
-	size_t n = 0;
-	if (elf_section(e, ".comment", &comment, NULL) < 0 || !comment || !comment->data)
-		return false;
-	const char *text = (const char *)comment->data;
-	for (size_t at = 0; at < comment->size; at += strnlen(text + at, comment->size - at) + 1) {
-		size_t left = comment->size - at, len = strnlen(text + at, left);
-		if (len && strncmp(text + at, "GCC: ", len < 5 ? len : 5))
-			return false;
-		n += len > 5;
-	}
-	return n;
-}
+#include "sites/convention.h"
 
 static bool is_mangled(const char *name)
 {
@@ -57,6 +41,6 @@ void btfsites_see_producers(struct btf_sites *s)
 	if (s->has_producers)
 		return;
 	s->has_producers = true;
-	s->is_gcc = is_all_gcc(binary_main(s->sites.bin));
+	s->is_gcc = convention_is_all_gcc(binary_main(s->sites.bin));
 	s->is_foreign = is_foreign(s);
 }
