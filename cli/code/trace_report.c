@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Before and after the events: the plan, the refused sites, the counters. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -257,6 +258,8 @@ static const char *backend_word(enum cairn_trace_backend backend)
 		return "uprobe_multi";
 	case CAIRN_BACKEND_UPROBE:
 		return "uprobe";
+	case CAIRN_BACKEND_UPROBE_SESSION:
+		return "uprobe_session";
 	case CAIRN_BACKEND_AUTO:
 		break;
 	}
@@ -269,12 +272,47 @@ static bool is_of_many(const struct cairn_trace_probe *probe)
 	return probe->found == CAIRN_FOUND_PATTERN || probe->found == CAIRN_FOUND_INDIRECT;
 }
 
+static uint64_t n_without_return(const struct cairn_trace_counts *counts)
+{
+	return counts->unwound + counts->unfinished + counts->too_deep + counts->apart;
+}
+
 /* Among a pattern's many functions, those without a remark are only counted. */
 static bool is_silent(const struct cairn_trace_probe *probe,
 		      const struct cairn_trace_counts *counts)
 {
 	return is_of_many(probe) && !counts->events && !counts->lost && !counts->filtered &&
-	       !counts->undecided;
+	       !counts->undecided && !n_without_return(counts);
+}
+
+/* Calls that were seen to begin, and have no event. */
+static void returns_text(const struct cairn_trace_counts *counts)
+{
+	static const struct {
+		size_t at;
+		const char *text;
+	} reasons[] = {
+		{offsetof(struct cairn_trace_counts, unwound),
+		 "left by longjmp, an exception, or under more than 64 return probes"},
+		{offsetof(struct cairn_trace_counts, unfinished),
+		 "still running at the end, or their thread ended"},
+		{offsetof(struct cairn_trace_counts, too_deep), "nested too deep to be followed"},
+		{offsetof(struct cairn_trace_counts, apart),
+		 "on another stack of the thread, where a return probe would do harm"},
+	};
+	const char *separator = ": ";
+
+	if (!n_without_return(counts))
+		return;
+	say(stderr, "  %s did not return", cairn_counted(n_without_return(counts), "call").text);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		uint64_t n = *(const uint64_t *)((const char *)counts + reasons[i].at);
+		if (!n)
+			continue;
+		say(stderr, "%s%" PRIu64 " %s", separator, n, reasons[i].text);
+		separator = "; ";
+	}
+	fputc('\n', stderr);
 }
 
 static void counts_text(const char *what, const char *noun, const struct cairn_trace_counts *counts)
@@ -290,6 +328,7 @@ static void counts_text(const char *what, const char *noun, const struct cairn_t
 		say(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
 		    counts->undecided);
 	fputc('\n', stderr);
+	returns_text(counts);
 }
 
 /* Whether a probe's file was there to be called. */
@@ -304,7 +343,8 @@ enum presence { PRESENT, ABSENT, UNKNOWN };
 static enum presence presence(const struct session *session, uint32_t probe,
 			      const struct cairn_trace_counts *counts)
 {
-	if (counts->events || counts->lost || counts->filtered || counts->undecided)
+	if (counts->events || counts->lost || counts->filtered || counts->undecided ||
+	    n_without_return(counts))
 		return PRESENT;
 	if (!session->has_command)
 		/* A process that ran was not attached to without the file. */
@@ -403,7 +443,8 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	    (double)stats->detach_ns / 1e6);
 }
 
-static void put_counts(struct json *j, const struct cairn_trace_counts *counts, bool of_aggregates)
+static void put_counts(struct json *j, const struct cairn_trace_counts *counts, bool of_aggregates,
+		       bool follows)
 {
 	json_uint(j, "events", counts->events);
 	json_uint(j, "lost", counts->lost);
@@ -411,6 +452,12 @@ static void put_counts(struct json *j, const struct cairn_trace_counts *counts, 
 	json_uint(j, "undecided", counts->undecided);
 	if (of_aggregates)
 		json_uint(j, "failed", counts->failed);
+	if (!follows)
+		return;
+	json_uint(j, "unwound", counts->unwound);
+	json_uint(j, "unfinished", counts->unfinished);
+	json_uint(j, "too_deep", counts->too_deep);
+	json_uint(j, "apart", counts->apart);
 }
 
 static void put_mapped(struct json *j, enum presence there)
@@ -432,7 +479,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
-	put_counts(&j, &stats->total, session->aggregates);
+	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
 	json_text(&j, "backend", backend_word(stats->backend));
 	json_uint(&j, "links", stats->n_links);
@@ -447,7 +494,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "probe", cairn_trace_probe(session->trace, i)->text);
-		put_counts(&j, &counts[i], session->aggregates);
+		put_counts(&j, &counts[i], session->aggregates, stats->follows);
 		put_mapped(&j, presence(session, i, &counts[i]));
 		json_close(&j);
 	}

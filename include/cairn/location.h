@@ -152,6 +152,10 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_NOT_RECORDED,
 	/* at a symbol that the symbol tables do not have: a stripped file, an assembler's label */
 	CAIRN_UNAVAIL_NO_SYMBOL,
+	/* $ret and $duration of an inlined copy: where it ends is not known */
+	CAIRN_UNAVAIL_NO_END,
+	/* $ret of a function that other files cannot call: the compiler may return nothing */
+	CAIRN_UNAVAIL_MAY_NOT_RETURN,
 	CAIRN_N_UNAVAILABLE
 };
 

@@ -54,6 +54,11 @@ enum cairn_trace_backend {
 	CAIRN_BACKEND_AUTO,
 	CAIRN_BACKEND_UPROBE_MULTI, /* one link for all sites of a file; Linux 6.6 */
 	CAIRN_BACKEND_UPROBE,       /* one perf event and link per site; Linux 5.15 */
+	/*
+	 * The same as UPROBE_MULTI, and one link for both the entry and the return of calls that
+	 * are followed; Linux 6.13
+	 */
+	CAIRN_BACKEND_UPROBE_SESSION,
 };
 
 struct cairn_trace_opts {
@@ -181,6 +186,7 @@ struct cairn_trace_value {
 	bool is_string;   /* fetched as a NUL-terminated string that a pointer points to */
 	bool hex;
 	uint8_t bit_size; /* of a bit-field, else 0 */
+	const char *unit; /* of a number without a type: "ns"; NULL: it has none */
 };
 
 /* A probe as understood; borrowed until close. */
@@ -549,6 +555,15 @@ struct cairn_trace_counts {
 	 * the others, or missing in a MIN or MAX.
 	 */
 	uint64_t failed;
+	/*
+	 * Calls without an event, of a probe with $ret or $duration. They were left by longjmp() or
+	 * an exception, or are nested deeper than the kernel follows (64);
+	 */
+	uint64_t unwound;
+	uint64_t
+		unfinished; /* had not returned when the probes were removed, or the thread ended; */
+	uint64_t too_deep;  /* had 64 calls of the same thread around them; */
+	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
 };
 
 struct cairn_trace_stats {
@@ -568,6 +583,7 @@ struct cairn_trace_stats {
 	/* of the traced process and its followed children, those that ran before among them */
 	uint64_t n_children;
 	uint64_t n_running; /* of these, those that ran before: known when children_known */
+	bool follows;       /* a probe has $ret or $duration */
 };
 
 /*

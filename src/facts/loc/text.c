@@ -58,6 +58,11 @@ static const struct {
 	[CAIRN_UNAVAIL_NOT_RECORDED] = {"not-recorded",
 					"BTF has no location for it here, and does not record why"},
 	[CAIRN_UNAVAIL_NO_SYMBOL] = {"no-symbol", "at a symbol that the symbol tables do not have"},
+	[CAIRN_UNAVAIL_NO_END] = {"no-end", "where the inlined copy ends is not known"},
+	[CAIRN_UNAVAIL_MAY_NOT_RETURN] =
+		{"may-not-return",
+		 "the compiler may have removed the result of this instance, which no other file "
+		 "can call"},
 	[CAIRN_UNAVAIL_SLOT_ADDRESS] =
 		{"slot-address", "may be the address of its stack slot instead of its value"},
 };

@@ -11,6 +11,7 @@
  *	file[16]      rip: the address of the probed instruction
  *	file[17..20]  slots of a location (CAIRN_LOC_SAVE)
  *	file[21..31]  temporaries of a condition
+ *	file[32..39]  numbers of the entry that the return needs (below)
  *
  * An operation, 16 bytes:
  *
@@ -38,11 +39,16 @@
  * Longest fetch program. Real probes need 2 to 40; the verifier walks every iteration of the loop.
  */
 #define FETCH_OPS_MAX 128
-#define FETCH_FILE    32
-#define FETCH_FILE_IP 16
-#define FETCH_SLOT    17
-#define FETCH_TEMP    21
-#define FETCH_TEMPS   11
+/* A profile's program has the file on its stack, and keeps nothing. */
+#ifndef FETCH_FILE
+#define FETCH_FILE 64
+#endif
+#define FETCH_FILE_IP  16
+#define FETCH_SLOT     17
+#define FETCH_TEMP     21
+#define FETCH_TEMPS    11
+#define FETCH_KEPT     32
+#define FETCH_KEPT_MAX 8
 
 /* One bit per value in the record's mask of faults. */
 #define FETCH_VALUES_MAX 32
@@ -135,7 +141,8 @@ struct trace_site_entry {
 	__u8 has_condition;
 	__u8 weight;    /* enum trace_weight */
 	__u8 is_signed; /* of aggregates: a bit per update whose number is signed */
-	__u8 pad[5];
+	__u8 returns;   /* TRACE_RETURNS_*; 0: the hit is complete at once */
+	__u32 return_op;
 };
 
 /* A string in a record: this, then the bytes. The NUL is counted in it. */
@@ -156,6 +163,12 @@ struct trace_counts_entry {
 	__u64 filtered;
 	__u64 undecided;
 	__u64 failed; /* of aggregates: a map refused an update, though it had room */
+	/* Of calls that are followed to their return: */
+	__u64 entered;
+	__u64 returned;
+	__u64 unwound;  /* left otherwise: by longjmp() or an exception */
+	__u64 too_deep; /* not followed: TRACE_DEPTH calls of the thread were in progress */
+	__u64 apart;    /* not followed: on another stack, with calls in progress on the first */
 };
 
 enum trace_filter {
@@ -170,6 +183,35 @@ enum trace_filter {
 /* Sizes of records; one BPF program each. The smallest that holds the probe's values is used. */
 #define TRACE_CLASSES(X) X(64) X(128) X(256) X(512) X(1024) X(2048) X(4096)
 #define TRACE_N_CLASSES  7
+
+/*
+ * Returns: calls that are followed from their entry to their return
+ *
+ * The fetch program of the entry writes into a record that is kept. That of the return finishes it,
+ * with this register file:
+ *
+ *	file[0], file[1]  rax, rdx
+ *	file[7]           the stack pointer of the entry
+ *	file[16]          nanoseconds since the entry
+ *	file[32..39]      what the entry's program left there
+ *
+ * A value that could not be read at the entry has its bit in faults. The bit FETCH_CONDITION_FAULT
+ * stands for numbers that the condition needs.
+ */
+#define FETCH_FILE_SP         7
+#define FETCH_RETURN_DURATION FETCH_FILE_IP
+#define FETCH_CONDITION_FAULT 31
+
+#define TRACE_RETURNS    1 /* the hit is the entry of a call that is followed */
+#define TRACE_RETURNS_IF 2 /* the return's program begins with a condition */
+
+/* Sizes of records, of TRACE_CLASSES, and of slots. */
+#define TRACE_RETURN_CLASSES(X)           X(128) X(512) X(2048)
+#define TRACE_AGGREGATE_RETURN_CLASSES(X) X(128) X(512)
+#define TRACE_N_RETURN_CLASSES            3
+
+/* Calls of a thread that are followed at a time. The kernel has 64 return probes of a thread. */
+#define TRACE_DEPTH(size) ((size) > 512 ? 28 : 64)
 
 /*
  * Aggregates: hits that are summed up in maps, and make no record

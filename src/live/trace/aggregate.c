@@ -17,6 +17,7 @@
 
 #include "base/opts.h"
 #include "decode/recipe.h"
+#include "trace/returns.h"
 
 static uint32_t round_up(uint32_t n, uint32_t to)
 {
@@ -64,6 +65,14 @@ static int lay_out_known(struct aggregate_key *key, const char *by,
 	return unknown_key(by, v->expr, err);
 }
 
+/* $arg1 and so on are a USDT probe's, $ret and $duration a call's. */
+static bool is_of_kernel(const struct expr *e)
+{
+	return e->kind == EXPR_NAME && e->name[0] == '$' &&
+	       strncmp(e->name, "$arg", strlen("$arg")) != 0 && strcmp(e->name, "$ret") != 0 &&
+	       strcmp(e->name, "$duration") != 0;
+}
+
 static int take_key(struct aggregates *a, const struct probe_value_text *v, uint32_t *at,
 		    struct cairn_err *err)
 {
@@ -75,9 +84,7 @@ static int take_key(struct aggregates *a, const struct probe_value_text *v, uint
 			return probe_error(err, -EINVAL, a->by, v->expr->at, "%s is a key already",
 					   v->text);
 	a->n_keys++;
-	/* $arg1 and so on are a USDT probe's. */
-	if (v->expr->kind == EXPR_NAME && v->expr->name[0] == '$' &&
-	    strncmp(v->expr->name, "$arg", strlen("$arg")) != 0)
+	if (is_of_kernel(v->expr))
 		return lay_out_known(key, a->by, v, at, err);
 	key->kind = KEY_VALUE;
 	key->value = a->n_values++;
@@ -370,7 +377,8 @@ static int plan_key(struct cairn_trace *t, const struct expr_scope *scope,
 		.type = e->is_path && !e->is_address ? e->type : 0,
 		.listed = true,
 		.is_string = part->kind == PART_STRING,
-		.hex = v->hex || e->is_address,
+		.hex = v->hex || (e->is_address && !e->special),
+		.unit = e->special == EXPR_DURATION ? "ns" : NULL,
 		.bit_size = e->is_path ? (uint8_t)e->bit_size : 0,
 	};
 	return r;
@@ -449,7 +457,9 @@ int aggregate_plan_probe(struct cairn_trace *t, struct trace_probe *p, struct ca
 		scope.part_of = NULL;
 		r = expr_type_condition(&scope, p->text->condition, err);
 	}
-	return r;
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = returns_take(t, p, &p->parts[i].expr, i, err);
+	return r == 0 ? returns_take_condition(t, p, err) : r;
 }
 
 enum cairn_unavailable aggregate_compile(const struct trace_probe *p, struct compiler *c,
@@ -543,6 +553,9 @@ int aggregates_finish(struct cairn_trace *t, struct cairn_err *err)
 			       plan->n_cells, AGGREGATE_CELLS_MAX);
 	while (n_record < a->n_slot)
 		n_record *= 2;
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.p[i]->returns)
+			n_record = returns_class(n_record);
 	for (size_t i = 0; i < t->probes.n; i++)
 		t->probes.p[i]->n_record = n_record;
 	a->cleared = arena_array(&t->arena, t->probes.n, sizeof(*a->cleared));

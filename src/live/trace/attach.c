@@ -35,6 +35,9 @@ struct group {
 	uint32_t n;
 	uint64_t *offsets, *cookies, *semaphores;
 	bool has_semaphores;
+	bool follows; /* of probes that follow their calls */
+	enum link_moment moment;
+	int program;
 };
 
 static int keep_link(struct trace_links *l, int event, int link)
@@ -56,12 +59,13 @@ static int keep_link(struct trace_links *l, int event, int link)
 static int attach_some(struct cairn_trace *t, struct trace_links *l, const struct group *g,
 		       uint32_t from, uint32_t n)
 {
-	int prog = l->program_fds[g->class], event = -1, link;
+	int prog = g->program, event = -1, link;
 	const struct link_places places = {.offsets = g->offsets + from,
 					   .semaphores =
 						   g->has_semaphores ? g->semaphores + from : NULL,
 					   .cookies = g->cookies + from,
-					   .n = n};
+					   .n = n,
+					   .moment = g->moment};
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
@@ -74,6 +78,8 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	if (link < 0)
 		return link;
 	int e = keep_link(l, event, link);
+	if (g->moment == LINK_AT_RETURN)
+		return e;
 	for (uint32_t i = 0; !e && i < n; i++)
 		t->sites.p[g->cookies[from + i]]->attached = true;
 	l->n_attached += e ? 0 : n;
@@ -168,7 +174,9 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 		const struct trace_site *site = t->sites.p[i];
 		const struct trace_probe *p = t->probes.p[site->pub.probe];
 		unsigned int class;
-		if (site->pub.refused || p->file != g->file)
+		if (site->pub.refused || p->file != g->file || g->follows != (p->returns != NULL))
+			continue;
+		if (g->moment == LINK_AT_RETURN && !site->follows)
 			continue;
 		if (!trace_record_class(p->n_record, &class) || class != g->class)
 			continue;
@@ -190,6 +198,36 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int attach_class(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			enum link_moment moment, int program, struct cairn_err *err)
+{
+	if (program < 0)
+		return 0;
+	g->moment = moment;
+	g->program = program;
+	fill_group(t, g);
+	return g->n ? attach_group(t, l, g, err) : 0;
+}
+
+/* Returns first, and away last: a call that is seen to begin is seen to end. */
+static int attach_file(struct cairn_trace *t, struct trace_links *l, struct group *g,
+		       struct cairn_err *err)
+{
+	enum link_moment entry = l->has_sessions ? LINK_IN_SESSION : LINK_AT_HIT;
+	int e = 0;
+
+	for (g->class = 0; g->class < TRACE_N_CLASSES && e == 0; g->class ++) {
+		g->follows = false;
+		e = attach_class(t, l, g, LINK_AT_HIT, l->program_fds[g->class], err);
+		g->follows = true;
+		if (e == 0 && !l->has_sessions)
+			e = attach_class(t, l, g, LINK_AT_RETURN, l->return_fds[g->class], err);
+		if (e == 0)
+			e = attach_class(t, l, g, entry, l->follow_fds[g->class], err);
+	}
+	return e;
+}
+
 int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err)
 {
 	SCOPE_FREE uint64_t *offsets = calloc(t->sites.n + 1, sizeof(*offsets));
@@ -204,12 +242,7 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 		raise_descriptor_limit();
 	for (size_t f = 0; f < t->files.n && e == 0; f++) {
 		g.file = t->files.p[f];
-		for (g.class = 0; g.class < TRACE_N_CLASSES && e == 0; g.class ++) {
-			if (l->program_fds[g.class] < 0)
-				continue;
-			fill_group(t, &g);
-			e = g.n ? attach_group(t, l, &g, err) : 0;
-		}
+		e = attach_file(t, l, &g, err);
 	}
 	if (e < 0)
 		links_detach(l);

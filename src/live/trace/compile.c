@@ -80,6 +80,25 @@ static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, 
 	return CAIRN_AVAILABLE;
 }
 
+/* What is known at the return, by the register file that the kernel's program fills (abi.h). */
+static enum cairn_unavailable special_operand(struct compiler *c, const struct expr *e,
+					      struct operand *ret)
+{
+	c->culprit = UINT32_MAX;
+	if (!c->result)
+		return CAIRN_UNAVAIL_NO_END;
+	if (e->special == EXPR_RETURN) {
+		*ret = (struct operand){.state = LOCATED, .loc = c->result, .type = e->type};
+		ret->param_bytes = cairn_types_size(c->types, e->type);
+		return c->result->why;
+	}
+	fetch_emit(c->program, FETCH_REG)->reg =
+		(uint8_t)(e->special == EXPR_DURATION ? FETCH_RETURN_DURATION
+						      : FETCH_KEPT + e->param);
+	*ret = (struct operand){.state = SCALAR};
+	return CAIRN_AVAILABLE;
+}
+
 /* The piece that holds all of [off, off + n) of a located value; NULL with the reason. */
 static const struct cairn_piece *piece_of(const struct operand *o, uint64_t n, uint64_t *ret_off,
 					  enum cairn_unavailable *why)
@@ -205,7 +224,7 @@ static enum cairn_unavailable compile_path(struct compiler *c, const struct expr
 {
 	switch (e->kind) {
 	case EXPR_NAME:
-		return param_operand(c, e->param, ret);
+		return e->special ? special_operand(c, e, ret) : param_operand(c, e->param, ret);
 	case EXPR_ADDRESS:
 		TRY(compile_path(c, e->a, ret));
 		TRY(load_address(c, ret));
@@ -668,6 +687,18 @@ enum cairn_unavailable compile_number(struct compiler *c, const struct expr *e, 
 	enum cairn_unavailable why = generate(c, e, 0);
 	if (why == CAIRN_AVAILABLE)
 		fetch_emit_store(c->program, out, 8);
+	return close_part(c, from, value, why);
+}
+
+enum cairn_unavailable compile_kept(struct compiler *c, const struct expr *e, uint32_t reg,
+				    uint32_t value)
+{
+	uint32_t from = c->program->n;
+
+	fetch_barrier(c->program);
+	enum cairn_unavailable why = generate(c, e, 0);
+	if (why == CAIRN_AVAILABLE)
+		fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)reg;
 	return close_part(c, from, value, why);
 }
 

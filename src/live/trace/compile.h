@@ -13,6 +13,8 @@ struct compiler {
 	struct cairn_vaddr
 		at; /* the probed address, which is the site's unless the probe was moved */
 	struct fetch_program *program;
+	/* Where the result is after the return; NULL: the site's calls are not followed. */
+	const struct cairn_location *result;
 	/* The parameter that made an expression unavailable. */
 	uint32_t culprit;
 };
@@ -36,6 +38,9 @@ enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *
  */
 enum cairn_unavailable compile_number(struct compiler *c, const struct expr *e, uint32_t out,
 				      uint32_t value);
+/* A number that stays in file[@reg]. */
+enum cairn_unavailable compile_kept(struct compiler *c, const struct expr *e, uint32_t reg,
+				    uint32_t value);
 enum cairn_unavailable compile_key(struct compiler *c, const struct expr *e, uint32_t out,
 				   uint32_t n_bytes, uint32_t value);
 enum cairn_unavailable compile_key_string(struct compiler *c, const struct expr *e, uint32_t out,

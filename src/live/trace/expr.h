@@ -45,8 +45,12 @@ enum expr_kind {
 	EXPR_OR,
 };
 
+/* A name that is no parameter. The kept numbers are made by returns.c; param is which one. */
+enum expr_special { EXPR_PLAIN, EXPR_RETURN, EXPR_DURATION, EXPR_KEPT };
+
 struct expr {
 	enum expr_kind kind;
+	enum expr_special special; /* NAME */
 	enum fetch_code op;        /* BINARY */
 	uint32_t at;               /* offset in the probe's text, for the caret */
 	const char *name;          /* NAME, MEMBER, ARROW; STRING: its bytes */
@@ -58,7 +62,7 @@ struct expr {
 	/* Set by expr_type_path() and expr_type_condition(). */
 	bool is_path;    /* made of names, members, dereferences: has a type of the graph */
 	bool is_string;  /* a comparison of strings, or a literal */
-	bool is_address; /* &a: no type of the graph */
+	bool is_address; /* &a, $duration: no type of the graph */
 	uint32_t param;  /* NAME */
 	uint32_t type;   /* of a path, in the graph; typedefs kept */
 	/* MEMBER, ARROW, INDEX: from the start of the object that a is or points to */
@@ -133,6 +137,8 @@ struct expr_scope {
 	const char *text; /* of the probe, for errors */
 	/* What an expression is part of, for errors: "an aggregate"; NULL: "a condition". */
 	const char *part_of;
+	/* Why there is no $ret and no $duration; NULL: they are names. */
+	const char *no_returns;
 	bool is_usdt; /* its arguments have no other types than numbers: a word may be an address */
 };
 

@@ -21,6 +21,7 @@ struct check {
 	const struct cairn_function *function;
 	const char *text;
 	const char *part_of;
+	const char *no_returns;
 	struct cairn_err *err;
 };
 
@@ -62,6 +63,8 @@ bool expr_may_be_string(const struct expr_scope *scope, const struct expr *e)
 	const struct cairn_type *type = cairn_types_get(types, cairn_types_resolve(types, e->type));
 	bool is_word = scope->is_usdt && type->kind == CAIRN_T_INT && type->size == 8;
 
+	if (e->special == EXPR_DURATION)
+		return false;
 	return e->is_address || (!e->bit_size && (is_word || type->kind == CAIRN_T_PTR ||
 						  type->kind == CAIRN_T_ARRAY));
 }
@@ -157,6 +160,30 @@ static void list_params(const struct check *c, char *buf, size_t size)
 		snprintf(buf, size, "none");
 }
 
+static bool is_of_return(const char *name)
+{
+	return !strcmp(name, "$ret") || !strcmp(name, "$duration");
+}
+
+/* What is known only when the function returns. */
+static int check_of_return(const struct check *c, struct expr *e)
+{
+	const struct cairn_function *f = c->function;
+	bool is_result = !strcmp(e->name, "$ret");
+
+	if (c->no_returns)
+		return WRONG(c, e, "%s is not known: %s", e->name, c->no_returns);
+	e->is_path = true;
+	e->special = is_result ? EXPR_RETURN : EXPR_DURATION;
+	e->is_address = !is_result;
+	e->type = is_result ? f->return_type : 0;
+	if (is_result && f->params_unknown)
+		return WRONG(c, e, "the type of the result of %s is not known", f->name);
+	if (is_result && (!e->type || resolved(c->types, e->type)->kind == CAIRN_T_VOID))
+		return WRONG(c, e, "%s returns nothing: it is void", f->name);
+	return 0;
+}
+
 static int check_name(const struct check *c, struct expr *e)
 {
 	char params[300];
@@ -177,6 +204,8 @@ static int check_name(const struct check *c, struct expr *e)
 		e->value = (uint64_t)value;
 		return 0;
 	}
+	if (is_of_return(e->name))
+		return check_of_return(c, e);
 	if (!strncmp(e->name, "$arg", strlen("$arg"))) {
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no %s; it has: %s", c->function->name, e->name, params);
@@ -216,8 +245,9 @@ static int pointee(const struct check *c, const struct expr *e, const struct exp
 
 	if (a->is_address || (!is_pointer(t) && t->kind != CAIRN_T_ARRAY))
 		return WRONG(c, e, "%s is not a pointer",
-			     a->is_address ? "an address"
-					   : type_text(c, a->type, name, sizeof(name)));
+			     a->special      ? a->name
+			     : a->is_address ? "an address"
+					     : type_text(c, a->type, name, sizeof(name)));
 	*ret = t->ref;
 	return 0;
 }
@@ -365,6 +395,7 @@ static struct check check_in(const struct expr_scope *scope, struct cairn_err *e
 			      .function = scope->function,
 			      .text = scope->text,
 			      .part_of = scope->part_of ? scope->part_of : "a condition",
+			      .no_returns = scope->no_returns,
 			      .err = err};
 }
 

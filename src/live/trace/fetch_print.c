@@ -34,6 +34,8 @@ static void put_cell(uint8_t reg, FILE *out)
 		fprintf(out, " %%%s", insn_reg_name(reg));
 	else if (reg == FETCH_FILE_IP)
 		fputs(" %rip", out);
+	else if (reg >= FETCH_KEPT)
+		fprintf(out, " kept%u", reg - FETCH_KEPT);
 	else
 		fprintf(out, " %s%u", reg < FETCH_TEMP ? "slot" : "temp",
 			reg - (reg < FETCH_TEMP ? FETCH_SLOT : FETCH_TEMP));

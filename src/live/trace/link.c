@@ -33,6 +33,8 @@ struct uprobe_multi_attr {
 	uint32_t pad;
 };
 
+#define FLAG_RETURN 1
+
 static uint64_t pointer(const void *p)
 {
 	return (uint64_t)(uintptr_t)p;
@@ -42,7 +44,9 @@ int link_multi(int prog_fd, const char *path, const struct link_places *places, 
 {
 	struct uprobe_multi_attr attr = {
 		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = LINK_UPROBE_MULTI,
+		.attach_type =
+			places->moment == LINK_IN_SESSION ? LINK_UPROBE_SESSION : LINK_UPROBE_MULTI,
+		.flags = places->moment == LINK_AT_RETURN ? FLAG_RETURN : 0,
 		.path = pointer(path),
 		.offsets = pointer(places->offsets),
 		.ref_ctr_offsets = pointer(places->semaphores),
@@ -56,7 +60,7 @@ int link_multi(int prog_fd, const char *path, const struct link_places *places, 
 }
 
 /* A program that does nothing, of the type and attach type in question; negative errno. */
-static int load_nothing(void)
+static int load_nothing(uint32_t attach_type)
 {
 	/* r0 = 0; exit */
 	static const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
@@ -67,15 +71,16 @@ static int load_nothing(void)
 	attr.insns = pointer(insns);
 	attr.insn_cnt = 2;
 	attr.license = pointer("Dual BSD/GPL");
-	attr.expected_attach_type = LINK_UPROBE_MULTI;
+	attr.expected_attach_type = attach_type;
 	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
 }
 
-bool link_multi_is_known(void)
+static bool is_known(uint32_t attach_type, enum link_moment moment)
 {
 	uint64_t offset = 0;
-	int prog = load_nothing();
+	const struct link_places places = {.offsets = &offset, .n = 1, .moment = moment};
+	int prog = load_nothing(attach_type);
 
 	/* Without permission nothing can be found out; the real attempt will say so. */
 	if (prog < 0)
@@ -84,11 +89,21 @@ bool link_multi_is_known(void)
 	 * A directory is no file to probe: EBADF by kernels that got that far, EINVAL by those that
 	 * did not.
 	 */
-	int fd = link_multi(prog, "/", &(struct link_places){.offsets = &offset, .n = 1}, 0);
+	int fd = link_multi(prog, "/", &places, 0);
 	if (fd >= 0)
 		close(fd);
 	close(prog);
 	return fd == -EBADF;
+}
+
+bool link_multi_is_known(void)
+{
+	return is_known(LINK_UPROBE_MULTI, LINK_AT_HIT);
+}
+
+bool link_session_is_known(void)
+{
+	return is_known(LINK_UPROBE_SESSION, LINK_IN_SESSION);
 }
 
 /* Number of the uprobe type of perf events; negative errno. */
@@ -107,6 +122,8 @@ static int uprobe_type(void)
 
 /* Bits 32 to 63 of the event's config: see format/ref_ctr_offset beside the type. */
 #define SEMAPHORE_SHIFT 32
+/* Bit 0: see format/retprobe. */
+#define PERF_RETURN     1
 
 int link_single(int prog_fd, const char *path, const struct link_places *place, int pid,
 		int *ret_event)
@@ -121,6 +138,8 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
 	if (semaphore > UINT32_MAX)
 		return -ERANGE;
 	event.config = semaphore << SEMAPHORE_SHIFT;
+	if (place->moment == LINK_AT_RETURN)
+		event.config |= PERF_RETURN;
 	event.type = (uint32_t)type;
 	event.config1 = pointer(path);
 	event.config2 = place->offsets[0];

@@ -9,8 +9,20 @@
 /* BPF_TRACE_UPROBE_MULTI; the headers of the reference system are older than it. */
 #define LINK_UPROBE_MULTI 48
 
+/* BPF_TRACE_UPROBE_SESSION */
+#define LINK_UPROBE_SESSION 57
+
 /* Whether the kernel has uprobe_multi links. Cost: one failing bpf(2). */
 bool link_multi_is_known(void);
+/* The same of sessions. */
+bool link_session_is_known(void);
+
+/* When the program runs; but for the first, the instruction must be a function's first one. */
+enum link_moment {
+	LINK_AT_HIT,
+	LINK_AT_RETURN,  /* when the function returns */
+	LINK_IN_SESSION, /* at both: see returns.bpf.h; not by link_single() */
+};
 
 /* Instructions of a file: arrays of @n. */
 struct link_places {
@@ -23,6 +35,7 @@ struct link_places {
 	const uint64_t *semaphores;
 	const uint64_t *cookies; /* the program's value for each */
 	uint32_t n;
+	enum link_moment moment;
 };
 
 /*

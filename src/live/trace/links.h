@@ -9,6 +9,12 @@ struct trace_links {
 	enum cairn_trace_backend backend;
 	int pid;                          /* hits of this process alone; 0: of all */
 	int program_fds[TRACE_N_CLASSES]; /* for records of each class; -1: none are of it */
+	/*
+	 * The same for probes that follow their calls, which a profile has none of. By sessions
+	 * there is one program; else one is for entries, and return_fds for returns.
+	 */
+	int follow_fds[TRACE_N_CLASSES], return_fds[TRACE_N_CLASSES];
+	bool has_sessions;
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
 	uint32_t n, n_attached;

@@ -24,6 +24,7 @@
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
+#include "trace/returns.h"
 #include "trace/weigh.h"
 #include "trace.skel.h"
 
@@ -43,13 +44,31 @@ static int keep_last_words(enum libbpf_print_level level, const char *fmt, va_li
 
 struct attempt {
 	enum cairn_trace_backend backend;
-	bool sleepable, children;
+	bool sleepable, children, sessions;
 };
 
-static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record)
+/* @follows  by a probe that follows its calls */
+static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record, bool follows)
 {
 	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.p[i]->n_record == n_record)
+		if (t->probes.p[i]->n_record == n_record &&
+		    (t->probes.p[i]->returns != NULL) == follows)
+			return true;
+	return false;
+}
+
+static bool follows_calls(const struct cairn_trace *t)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.p[i]->returns)
+			return true;
+	return false;
+}
+
+static bool keeps_numbers(const struct cairn_trace *t)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.p[i]->returns && t->probes.p[i]->returns->n_kept)
 			return true;
 	return false;
 }
@@ -74,6 +93,29 @@ static struct bpf_program *aggregate_program(const struct trace_bpf *bpf, unsign
 	return class < TRACE_N_AGGREGATE_CLASSES ? programs[class] : NULL;
 }
 
+/* Of probes that follow their calls. */
+struct return_programs {
+	struct bpf_program *session, *enter, *leave;
+	struct bpf_map *calls;
+};
+
+static struct return_programs return_programs(const struct cairn_trace *t,
+					      const struct trace_bpf *bpf, uint32_t size)
+{
+#define OF_SIZE(n)                                                                                 \
+	if (size == (n) && !t->aggregates)                                                         \
+		return (struct return_programs){bpf->progs.session_##n, bpf->progs.enter_##n,      \
+						bpf->progs.leave_##n, bpf->maps.calls_##n};
+#define SUM_OF_SIZE(n)                                                                             \
+	if (size == (n) && t->aggregates)                                                          \
+		return (struct return_programs){bpf->progs.sum_session_##n,                        \
+						bpf->progs.sum_enter_##n,                          \
+						bpf->progs.sum_leave_##n, bpf->maps.calls_##n};
+	TRACE_RETURN_CLASSES(OF_SIZE)
+	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OF_SIZE)
+	return (struct return_programs){0};
+}
+
 static void choose_program(struct bpf_program *p, bool is_needed, struct attempt how)
 {
 	if (!p)
@@ -85,12 +127,46 @@ static void choose_program(struct bpf_program *p, bool is_needed, struct attempt
 		bpf_program__set_flags(p, BPF_F_SLEEPABLE);
 }
 
+/* The programs and the memory of one size; what other sizes have is not made. */
+static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf *bpf,
+				   uint32_t size, struct attempt how)
+{
+	struct return_programs p = return_programs(t, bpf, size);
+	bool is_needed = class_is_needed(t, size, true);
+
+	choose_program(p.session, is_needed && how.sessions, how);
+	if (p.session && how.sessions)
+		bpf_program__set_expected_attach_type(p.session, LINK_UPROBE_SESSION);
+	choose_program(p.enter, is_needed && !how.sessions, how);
+	choose_program(p.leave, is_needed && !how.sessions, how);
+	if (p.calls)
+		bpf_map__set_autocreate(p.calls, is_needed);
+}
+
+/* All are off, whatever the trace is. */
+static void choose_no_return_programs(struct trace_bpf *bpf)
+{
+#define OFF(n)                                                                                     \
+	bpf_program__set_autoload(bpf->progs.session_##n, false);                                  \
+	bpf_program__set_autoload(bpf->progs.enter_##n, false);                                    \
+	bpf_program__set_autoload(bpf->progs.leave_##n, false);                                    \
+	bpf_map__set_autocreate(bpf->maps.calls_##n, false);
+#define SUM_OFF(n)                                                                                 \
+	bpf_program__set_autoload(bpf->progs.sum_session_##n, false);                              \
+	bpf_program__set_autoload(bpf->progs.sum_enter_##n, false);                                \
+	bpf_program__set_autoload(bpf->progs.sum_leave_##n, false);
+	TRACE_RETURN_CLASSES(OFF)
+	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OFF)
+}
+
 static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
+	choose_no_return_programs(bpf);
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
-		bool is_needed = class_is_needed(t, class_sizes[i]);
+		bool is_needed = class_is_needed(t, class_sizes[i], false);
 		choose_program(class_program(bpf, i), is_needed && !t->aggregates, how);
 		choose_program(aggregate_program(bpf, i), is_needed && t->aggregates, how);
+		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
 	bpf_program__set_autoload(bpf->progs.on_exit, how.children && t->opts.follow_children);
@@ -174,6 +250,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 							: TRACE_FILTER_TGID;
 	bpf->rodata->target_tgid = (uint32_t)t->pid;
 	bpf->rodata->sleepable = how.sleepable;
+	bpf->rodata->keeps = keeps_numbers(t);
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
 	bpf->rodata->has_loop =
@@ -238,31 +315,61 @@ static int load_error(int e, struct cairn_err *err)
 		       last_words);
 }
 
+/* Sessions are for probes that follow their calls, unless another way is asked for. */
+static bool may_have_sessions(const struct cairn_trace *t)
+{
+	bool is_free = t->opts.backend == CAIRN_BACKEND_AUTO ||
+		       t->opts.backend == CAIRN_BACKEND_UPROBE_SESSION;
+
+	return is_free && follows_calls(t) && link_session_is_known();
+}
+
 static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 {
 	static const struct attempt attempts[] = {
-		{CAIRN_BACKEND_UPROBE_MULTI, true, true},
-		{CAIRN_BACKEND_UPROBE_MULTI, true, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, false, false},
-		{CAIRN_BACKEND_UPROBE, false, true},
-		{CAIRN_BACKEND_UPROBE, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true, true},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, false, true},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, false, false, false},
+		{CAIRN_BACKEND_UPROBE, false, true, false},
+		{CAIRN_BACKEND_UPROBE, false, false, false},
 	};
 	bool multi = t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();
+	bool sessions = may_have_sessions(t);
 	int e = -EOPNOTSUPP;
 
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
 		struct attempt how = attempts[i];
 		if ((how.backend == CAIRN_BACKEND_UPROBE_MULTI) != multi ||
+		    (how.sessions && !sessions) ||
 		    (how.children && (!t->pid || in_other_pid_namespace(NULL))))
 			continue;
 		e = try_load(t, how, &k->bpf);
 		k->links.backend = how.backend;
+		k->links.has_sessions = how.sessions;
 		k->sleepable = how.sleepable;
 		k->has_children = how.children;
 		if (e == 0 || e == -EPERM || e == -ENOMEM)
 			return e;
 	}
 	return e;
+}
+
+/* The programs that are loaded must be able to leave a call alone, if there may be such calls. */
+static int check_stacks(const struct cairn_trace *t, const struct trace_kernel *k,
+			struct cairn_err *err)
+{
+	for (size_t i = 0; i < t->probes.n && !k->links.has_sessions; i++) {
+		const struct trace_probe *p = t->probes.p[i];
+		if (p->returns && returns_has_stacks(p->file))
+			return err_set(err, -EOPNOTSUPP,
+				       "%s: %s uses several stacks in a thread, and a return probe "
+				       "could end it; only uprobe_session (Linux 6.13) can follow "
+				       "its calls",
+				       p->text->text, p->file->shown);
+	}
+	return 0;
 }
 
 /*
@@ -296,6 +403,41 @@ static int program_fd(const struct cairn_trace *t, const struct trace_bpf *bpf, 
 	return p ? bpf_program__fd(p) : -1;
 }
 
+static void keep_programs(const struct cairn_trace *t, struct trace_kernel *k)
+{
+	struct trace_links *l = &k->links;
+
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
+		struct return_programs p = return_programs(t, k->bpf, class_sizes[i]);
+		l->program_fds[i] = program_fd(t, k->bpf, i);
+		l->follow_fds[i] = l->return_fds[i] = -1;
+		if (p.calls)
+			l->follow_fds[i] = bpf_program__fd(l->has_sessions ? p.session : p.enter);
+		if (p.calls && !l->has_sessions)
+			l->return_fds[i] = bpf_program__fd(p.leave);
+	}
+}
+
+static int make_ready(const struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
+{
+	int e = check_stacks(t, k, err);
+
+	if (e < 0)
+		return e;
+	e = fill_tables(t, k->bpf);
+	return e ? err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e)) : 0;
+}
+
+static int check_backend(const struct cairn_trace *t, struct cairn_err *err)
+{
+	if (t->opts.backend == CAIRN_BACKEND_UPROBE_MULTI && !link_multi_is_known())
+		return err_set(err, -EOPNOTSUPP, "this kernel has no uprobe_multi (Linux 6.6 has)");
+	if (t->opts.backend == CAIRN_BACKEND_UPROBE_SESSION && !link_session_is_known())
+		return err_set(err, -EOPNOTSUPP,
+			       "this kernel has no uprobe_session (Linux 6.13 has)");
+	return 0;
+}
+
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
 {
 	libbpf_print_fn_t before;
@@ -307,9 +449,10 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	if (!k)
 		return err_nomem(err, "a trace");
 	k->fork_link = k->exit_link = -1;
-	if (t->opts.backend == CAIRN_BACKEND_UPROBE_MULTI && !link_multi_is_known()) {
+	e = check_backend(t, err);
+	if (e < 0) {
 		free(k);
-		return err_set(err, -EOPNOTSUPP, "this kernel has no uprobe_multi (Linux 6.6 has)");
+		return e;
 	}
 	last_words[0] = 0;
 	before = libbpf_set_print(keep_last_words);
@@ -317,15 +460,14 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	libbpf_set_print(before);
 	if (e)
 		e = load_error(e, err);
-	else if ((e = fill_tables(t, k->bpf)))
-		e = err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e));
+	else
+		e = make_ready(t, k, err);
 	if (e) {
 		kernel_free(k);
 		return e;
 	}
 	k->links.pid = link_pid(t, k);
-	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
-		k->links.program_fds[i] = program_fd(t, k->bpf, i);
+	keep_programs(t, k);
 	if (k->has_children)
 		attach_children(k);
 	/* A command has none yet. */
@@ -374,20 +516,28 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 		ret->filtered += each[i].filtered;
 		ret->undecided += each[i].undecided;
 		ret->failed += each[i].failed;
+		ret->unwound += each[i].unwound;
+		ret->unfinished += each[i].entered - each[i].returned - each[i].unwound;
+		ret->too_deep += each[i].too_deep;
+		ret->apart += each[i].apart;
 	}
 	return e;
+}
+
+static uint64_t misses(int fd)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) ? info.recursion_misses : 0;
 }
 
 uint64_t kernel_missed(const struct trace_kernel *k)
 {
 	uint64_t missed = 0;
 
-	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t size = sizeof(info);
-		int fd = k->links.program_fds[i];
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			missed += info.recursion_misses;
-	}
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
+		missed += misses(k->links.program_fds[i]) + misses(k->links.follow_fds[i]) +
+			  misses(k->links.return_fds[i]);
 	return missed;
 }

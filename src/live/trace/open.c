@@ -12,6 +12,7 @@
 #include "trace/aggregate.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
+#include "trace/returns.h"
 #include "trace/weigh.h"
 #include "types/build.h"
 
@@ -170,6 +171,7 @@ static int add_target(struct cairn_trace *t, struct trace_file *file,
 					    .found = found,
 					    .types = target->types,
 					    .condition = text->condition_text};
+	p->no_returns = returns_refused(t, p);
 	return add_planned(t, p, err);
 }
 

@@ -25,6 +25,7 @@
 #include "trace/aggregate.h"
 #include "trace/compile.h"
 #include "trace/move.h"
+#include "trace/returns.h"
 
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index)
 {
@@ -229,8 +230,9 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 		.type = e->is_address ? 0 : e->type,
 		.listed = listed,
 		.is_string = v->as_string || (pointer && !v->hex),
-		.hex = v->hex || e->is_address,
+		.hex = v->hex || (e->is_address && !e->special),
 		.bit_size = (uint8_t)e->bit_size,
+		.unit = e->special == EXPR_DURATION ? "ns" : NULL,
 	};
 	return 0;
 }
@@ -280,6 +282,13 @@ static int plan_weight(struct cairn_trace *t, struct trace_probe *p, struct cair
 	return r;
 }
 
+static uint32_t record_size(const struct trace_probe *p, uint32_t needed)
+{
+	unsigned int class;
+
+	return p->returns ? returns_class(needed) : trace_record_class(needed, &class);
+}
+
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	enum { MANY_VALUES = 16 };
@@ -287,7 +296,6 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	/* A line has many variables: those that are listed are fetched. */
 	bool is_listed = text->has_list || text->kind == PROBE_OF_PLACE;
 	int r = is_listed ? 0 : all_parameters(t, p->pub.function, text, err);
-	unsigned int class;
 
 	if (r < 0)
 		return r;
@@ -303,28 +311,32 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		if (!text->values[i].text)
 			return err_nomem(err, "a probe");
 		r = describe_value(t, p, &text->values[i], text->has_list, &values[i], err);
+		if (r == 0)
+			r = returns_take(t, p, (const struct expr **)&text->values[i].expr, i, err);
 		if (r < 0)
 			return r;
 	}
 	if (text->condition) {
 		const struct expr_scope scope = probe_scope(p);
 		r = expr_type_condition(&scope, text->condition, err);
+		if (r == 0)
+			r = returns_take_condition(t, p, err);
 		if (r < 0)
 			return r;
 	}
 	/* Targets are the first to go: many values need the operations, long strings the room. */
 	unsigned int targets = p->pub.n_values > MANY_VALUES ? 1 : TARGETS_MAX;
 	uint32_t needed = lay_out(t, p, targets);
-	p->n_record = trace_record_class(needed, &class);
+	p->n_record = record_size(p, needed);
 	while (!p->n_record && targets--) {
 		needed = lay_out(t, p, targets);
-		p->n_record = trace_record_class(needed, &class);
+		p->n_record = record_size(p, needed);
 	}
 	if (!p->n_record)
 		return err_set(err, -ERANGE,
-			       "%s: the values need %u bytes per event, the limit is 4096; list "
+			       "%s: the values need %u bytes per event, the limit is %d; list "
 			       "fewer of them",
-			       text->text, needed);
+			       text->text, needed, p->returns ? 2048 : 4096);
 	return 0;
 }
 
@@ -364,45 +376,68 @@ static const char *reason_for(struct cairn_trace *t, const struct cairn_function
 	return arena_printf(&t->arena, "%s is unavailable, because of %s: %s", text, name, what);
 }
 
-/* Compile the values; *@refused is set by a listed one that is unavailable. */
-static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
-			  struct compiler *c, struct cairn_err *err)
+/*
+ * Whether an expression belongs to the part of the site's program that is compiled: the only one,
+ * or if the site's calls are followed that of the entry or of the return.
+ */
+static bool is_of_part(const struct trace_site *site, const struct compiler *c,
+		       const struct expr *e)
+{
+	return !site->follows || returns_needs(e) == (c->result != NULL);
+}
+
+static int own_slots(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
+		     struct cairn_err *err)
 {
 	uint32_t n = p->pub.n_values;
-	struct cairn_trace_slot *slots = arena_array(&t->arena, n + 1u, sizeof(*slots));
-	struct trace_constant *constants = arena_array(&t->arena, n + 1u, sizeof(*constants));
 
-	if (!slots || !constants)
-		return err_nomem(err, "a site");
-	site->pub.values = slots;
-	site->constants = constants;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct cairn_trace_value *v = &p->pub.values[i];
+	site->pub.values = site->slots = arena_array(&t->arena, n + 1u, sizeof(*site->slots));
+	site->constants = arena_array(&t->arena, n + 1u, sizeof(*site->constants));
+	return site->slots && site->constants ? 0 : err_nomem(err, "a site");
+}
+
+/*
+ * A listed value that is unavailable refuses the site. That an inlined copy has no return is no
+ * surprise: its events say so.
+ */
+static void note_unavailable(struct cairn_trace *t, const struct trace_probe *p,
+			     struct trace_site *site, const struct compiler *c, uint32_t i,
+			     enum cairn_unavailable why)
+{
+	const struct cairn_trace_value *v = &p->pub.values[i];
+
+	site->slots[i].unavailable = cairn_unavailable_text(why);
+	if (v->listed && why != CAIRN_UNAVAIL_NO_END && !site->pub.refused)
+		site->pub.refused = reason_for(t, p->pub.function, c->culprit, v->text, why);
+}
+
+static void compile_values(struct cairn_trace *t, const struct trace_probe *p,
+			   struct trace_site *site, struct compiler *c)
+{
+	for (uint32_t i = 0; i < p->pub.n_values; i++) {
+		const struct expr *e = p->text->values[i].expr;
 		uint32_t from = c->program->n;
-		enum cairn_unavailable why =
-			compile_value(c, p->text->values[i].expr, v->is_string, &p->layouts[i], i);
-		if (why == CAIRN_AVAILABLE && compile_is_constant(c->program, from))
-			constants[i].bytes = fold_constant(t, c->program, from, &p->layouts[i]);
-		if (why == CAIRN_AVAILABLE)
+		if (!is_of_part(site, c, e))
 			continue;
-		slots[i].unavailable = cairn_unavailable_text(why);
-		if (v->listed && !site->pub.refused)
-			site->pub.refused =
-				reason_for(t, p->pub.function, c->culprit, v->text, why);
+		enum cairn_unavailable why =
+			compile_value(c, e, p->pub.values[i].is_string, &p->layouts[i], i);
+		if (why != CAIRN_AVAILABLE)
+			note_unavailable(t, p, site, c, i, why);
+		else if (compile_is_constant(c->program, from))
+			site->constants[i].bytes =
+				fold_constant(t, c->program, from, &p->layouts[i]);
 	}
-	return 0;
 }
 
 /* A site that does not have the number is probed all the same: its hits count. */
 static int compile_weight(struct cairn_trace *t, const struct trace_probe *p,
 			  struct trace_site *site, struct compiler *c, struct cairn_err *err)
 {
-	struct cairn_trace_slot *slot = arena_alloc(&t->arena, sizeof(*slot));
 	enum cairn_unavailable why;
+	int r = own_slots(t, p, site, err);
 
-	if (!slot)
-		return err_nomem(err, "a site");
-	site->pub.values = slot;
+	if (r < 0)
+		return r;
 	site->weight = TRACE_WEIGHT_NONE;
 	if (!p->pub.n_values)
 		return 0;
@@ -410,30 +445,25 @@ static int compile_weight(struct cairn_trace *t, const struct trace_probe *p,
 	site->why = why;
 	site->weight = why == CAIRN_AVAILABLE ? TRACE_WEIGHT_FETCHED : TRACE_WEIGHT_UNAVAILABLE;
 	if (why != CAIRN_AVAILABLE)
-		slot->unavailable = cairn_unavailable_text(why);
+		site->slots->unavailable = cairn_unavailable_text(why);
 	return 0;
 }
 
 /* A site that does not have what is summed up is refused, as for listed values. */
-static int compile_parts(struct cairn_trace *t, const struct trace_probe *p,
-			 struct trace_site *site, struct compiler *c, struct cairn_err *err)
+static void compile_parts(struct cairn_trace *t, const struct trace_probe *p,
+			  struct trace_site *site, struct compiler *c)
 {
-	uint32_t n = p->pub.n_values;
-	struct cairn_trace_slot *slots = arena_array(&t->arena, n + 1u, sizeof(*slots));
-
-	if (!slots)
-		return err_nomem(err, "a site");
-	site->pub.values = slots;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < p->pub.n_values; i++) {
+		if (!is_of_part(site, c, p->parts[i].expr))
+			continue;
 		enum cairn_unavailable why = aggregate_compile(p, c, i);
 		if (why == CAIRN_AVAILABLE)
 			continue;
-		slots[i].unavailable = cairn_unavailable_text(why);
+		site->slots[i].unavailable = cairn_unavailable_text(why);
 		if (!site->pub.refused)
 			site->pub.refused = reason_for(t, p->pub.function, c->culprit,
 						       p->pub.values[i].text, why);
 	}
-	return 0;
 }
 
 static bool same_program(const struct cairn_trace *t, uint32_t i, const struct fetch_program *p,
@@ -470,35 +500,95 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 	return 0;
 }
 
-/* The program for a site, in its present state; a refused site keeps its reason. */
+static void compile_if(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
+		       struct compiler *c, const struct expr *condition)
+{
+	enum cairn_unavailable why = condition ? compile_condition(c, condition) : CAIRN_AVAILABLE;
+
+	if (why != CAIRN_AVAILABLE && !site->pub.refused)
+		site->pub.refused =
+			reason_for(t, p->pub.function, c->culprit, "the condition", why);
+}
+
+/* The numbers that the entry keeps for the return. */
+static void compile_kept_numbers(struct cairn_trace *t, const struct trace_probe *p,
+				 struct trace_site *site, struct compiler *c)
+{
+	enum cairn_unavailable why = returns_keep(p, c);
+
+	if (why != CAIRN_AVAILABLE && !site->pub.refused)
+		site->pub.refused =
+			reason_for(t, p->pub.function, c->culprit, "a number of the entry", why);
+}
+
+static int end_program(const struct trace_probe *p, struct fetch_program *program,
+		       struct cairn_err *err)
+{
+	fetch_emit(program, FETCH_END);
+	if (!program->full)
+		return 0;
+	return err_set(err, -ERANGE, "%s: fetching the values takes more than %d operations",
+		       p->text->text, FETCH_OPS_MAX);
+}
+
+static struct compiler compiler_of(const struct trace_probe *p, const struct trace_site *site,
+				   struct fetch_program *program)
+{
+	*program = (struct fetch_program){0};
+	return (struct compiler){.types = p->pub.types,
+				 .function = p->pub.function,
+				 .site = site->pub.site,
+				 .at = site->pub.at,
+				 .program = program};
+}
+
+/* The condition of the part of the program that is run at the hit. */
+static const struct expr *first_condition(const struct trace_probe *p)
+{
+	return p->returns ? p->returns->at_entry : p->text->condition;
+}
+
+/*
+ * The program for a site, in its present state; a refused site keeps its reason. If its calls are
+ * followed, it is the part of the entry.
+ */
 static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *planned,
 			struct fetch_program *program, struct cairn_err *err)
 {
-	struct compiler c = {.types = p->pub.types,
-			     .function = p->pub.function,
-			     .site = planned->pub.site,
-			     .at = planned->pub.at,
-			     .program = program};
-	const struct expr *condition = p->text->condition;
+	struct compiler c = compiler_of(p, planned, program);
+	int r = 0;
 
-	*program = (struct fetch_program){0};
-	if (condition) {
-		enum cairn_unavailable why = compile_condition(&c, condition);
-		if (why != CAIRN_AVAILABLE && !planned->pub.refused)
-			planned->pub.refused =
-				reason_for(t, p->pub.function, c.culprit, "the condition", why);
-	}
-	int r = t->aggregates ? compile_parts(t, p, planned, &c, err)
-		: t->weighs   ? compile_weight(t, p, planned, &c, err)
-			      : compile_values(t, p, planned, &c, err);
+	compile_if(t, p, planned, &c, first_condition(p));
+	if (p->returns && !planned->follows)
+		compile_if(t, p, planned, &c, p->returns->at_return);
+	if (t->weighs)
+		r = compile_weight(t, p, planned, &c, err);
+	else
+		r = own_slots(t, p, planned, err);
 	if (r < 0)
 		return r;
-	fetch_emit(program, FETCH_END);
-	if (program->full)
-		return err_set(err, -ERANGE,
-			       "%s: fetching the values takes more than %d operations",
-			       p->text->text, FETCH_OPS_MAX);
-	return 0;
+	if (t->aggregates)
+		compile_parts(t, p, planned, &c);
+	else if (!t->weighs)
+		compile_values(t, p, planned, &c);
+	if (planned->follows)
+		compile_kept_numbers(t, p, planned, &c);
+	return end_program(p, program, err);
+}
+
+/* The part of the return, after that of the entry. */
+static int compile_return(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
+			  struct fetch_program *program, struct cairn_err *err)
+{
+	struct compiler c = compiler_of(p, site, program);
+
+	c.result = site->result;
+	compile_if(t, p, site, &c, p->returns->at_return);
+	if (t->aggregates)
+		compile_parts(t, p, site, &c);
+	else
+		compile_values(t, p, site, &c);
+	return end_program(p, program, err);
 }
 
 /*
@@ -587,7 +677,8 @@ static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_
 	const char *refused = site->pub.refused;
 	struct fetch_program program;
 
-	if (refused ? !may_move_off(t, site) : site->pub.emulated)
+	/* A return probe needs the return address where the entry has it. */
+	if (site->follows || (refused ? !may_move_off(t, site) : site->pub.emulated))
 		return 0;
 	site->pub.refused = NULL;
 	int r = compile_site(t, p, site, &program, err);
@@ -624,8 +715,13 @@ static int finish_site(struct cairn_trace *t, struct trace_probe *p, struct trac
 	int r = compile_site(t, p, site, &program, err);
 
 	if (r == 0 && !site->pub.refused)
-		r = intern_program(t, &program, p->text->condition != NULL, &site->pub.program,
+		r = intern_program(t, &program, first_condition(p) != NULL, &site->pub.program,
 				   err);
+	if (r == 0 && site->follows)
+		r = compile_return(t, p, site, &program, err);
+	if (r == 0 && site->follows && !site->pub.refused)
+		r = intern_program(t, &program, p->returns->at_return != NULL,
+				   &site->return_program, err);
 	if (r < 0)
 		return r;
 	p->pub.n_ready += !site->pub.refused;
@@ -662,7 +758,9 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 			continue;
 		p->sites[n].pub.probe = (uint32_t)t->probes.n;
 		plan_site(p, &f->sites[i], t->opts.best_effort, &p->sites[n]);
-		check_code(p, &p->sites[n++]);
+		check_code(p, &p->sites[n]);
+		if (returns_plan_site(t, p, &p->sites[n++], err) < 0)
+			return -ENOMEM;
 	}
 	p->pub.n_sites = n;
 	if (!n)

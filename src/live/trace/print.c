@@ -158,8 +158,12 @@ static int print_value(const struct cairn_event *event, const struct cairn_event
 	if (v->what->type || v->n_bytes > 8)
 		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes,
 					 &opts, out);
-	/* An address taken with &. */
+	/* A duration, or an address taken with &. */
 	memcpy(&number, v->bytes, v->n_bytes);
+	if (v->what->unit && !v->what->hex) {
+		fprintf(out, json ? "%" PRIu64 : "%" PRIu64 " %s", number, v->what->unit);
+		return 0;
+	}
 	fprintf(out, json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, number);
 	return 0;
 }

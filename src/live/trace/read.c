@@ -118,6 +118,10 @@ static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
 		s->total.filtered += c.filtered;
 		s->total.undecided += c.undecided;
 		s->total.failed += c.failed;
+		s->total.unwound += c.unwound;
+		s->total.unfinished += c.unfinished;
+		s->total.too_deep += c.too_deep;
+		s->total.apart += c.apart;
 		if (counts)
 			counts[i] = c;
 	}
@@ -131,7 +135,7 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 	s->n_attached = k->links.n_attached;
 	s->n_links = k->links.n;
 	s->missed = kernel_missed(k) + k->n_broken;
-	s->backend = k->links.backend;
+	s->backend = k->links.has_sessions ? CAIRN_BACKEND_UPROBE_SESSION : k->links.backend;
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
 	s->n_children = k->bpf->bss->n_children + k->n_running;
@@ -152,8 +156,10 @@ int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,
 
 	if (ret->size < sizeof(ret->size))
 		return err_set(err, -EINVAL, "the size of the statistics is not set");
-	for (size_t i = 0; i < t->probes.n; i++)
+	for (size_t i = 0; i < t->probes.n; i++) {
 		s.n_refused += t->probes.p[i]->pub.n_refused;
+		s.follows |= t->probes.p[i]->returns != NULL;
+	}
 	if (t->kernel)
 		kernel_stats(t, &s);
 	int e = add_counts(t, &s, counts);

@@ -13,5 +13,6 @@ struct expr_scope probe_scope(const struct trace_probe *p)
 				   .sites = sites,
 				   .function = p->pub.function,
 				   .text = p->text->text,
+				   .no_returns = p->no_returns,
 				   .is_usdt = p->semaphores};
 }

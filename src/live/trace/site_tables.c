@@ -35,6 +35,15 @@ static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
 	return 0;
 }
 
+static void tell_return(const struct cairn_trace *t, const struct trace_site *site,
+			struct trace_site_entry *entry)
+{
+	const struct trace_program *program = &t->programs.p[site->return_program];
+
+	entry->return_op = program->op;
+	entry->returns = TRACE_RETURNS | (program->has_condition ? TRACE_RETURNS_IF : 0);
+}
+
 static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 {
 	SCOPE_FREE struct trace_site_entry *entries = calloc(t->sites.n, sizeof(*entries));
@@ -52,6 +61,8 @@ static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 			.has_condition = program->has_condition,
 			.weight = site->weight,
 			.is_signed = t->probes.p[site->pub.probe]->is_signed};
+		if (site->follows)
+			tell_return(t, site, &entries[i]);
 	}
 	return fill_table(map, entries, t->sites.n * sizeof(*entries));
 }

@@ -11,6 +11,7 @@
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	scope.c  what expressions may name
  *	plan.c  probe x sites -> sites and programs (offline)
+ *	returns.c  $ret and $duration: what is fetched at the entry, and what at the return
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
  *	move.c, boundary.c  the instruction that is probed
@@ -48,6 +49,7 @@
 struct mover;
 struct aggregates;
 struct aggregate_part;
+struct probe_returns;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -65,6 +67,8 @@ struct trace_file {
 	struct mover *mover;   /* made when first needed */
 	struct code_walk walk; /* the function that was decoded last */
 	bool was_mapped;       /* by the traced process, as far as was seen */
+	bool knows_returns;
+	const char *no_returns; /* of all its functions; NULL: nothing is known */
 };
 
 /* A constant value of a site: the same for every hit. */
@@ -75,11 +79,15 @@ struct trace_constant {
 /* The planner's private facts about a site; parallel to the public array. */
 struct trace_site {
 	struct cairn_trace_site pub;
-	const struct trace_constant *constants;
+	struct cairn_trace_slot *slots;   /* pub.values */
+	struct trace_constant *constants; /* parallel to them */
 	uint64_t semaphore;         /* file offset of a USDT probe's counter; 0: it has none */
 	uint8_t weight;             /* enum trace_weight */
 	enum cairn_unavailable why; /* there is no number */
 	bool attached;
+	bool follows; /* calls are followed to their return, which has a program, too */
+	uint32_t return_program;
+	const struct cairn_location *result; /* if calls are followed */
 };
 
 struct trace_probe {
@@ -94,6 +102,8 @@ struct trace_probe {
 	/* In a trace with aggregates, parallel to pub.values; their bits are per aggregate. */
 	struct aggregate_part *parts;
 	uint8_t is_signed;
+	const char *no_returns;        /* as in expr_scope */
+	struct probe_returns *returns; /* NULL: a hit is complete at once */
 };
 
 struct trace_program {

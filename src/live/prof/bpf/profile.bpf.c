@@ -32,6 +32,7 @@ struct task_struct___old {
 
 #include "learn.bpf.h"
 #define FETCH_NEVER_SLEEPS
+#define FETCH_FILE 32
 #include "trace/bpf/fetch.bpf.h"
 
 /* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */

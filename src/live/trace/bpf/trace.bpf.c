@@ -46,9 +46,18 @@ struct signal_struct {
 	} live;
 } CORE;
 
+struct xol_area;
+
+struct mm_struct {
+	struct {
+		struct xol_area *xol_area;
+	} uprobes_state;
+} CORE;
+
 struct task_struct {
 	int pid;
 	int tgid;
+	struct mm_struct *mm;
 	struct signal_struct *signal;
 	char comm[16];
 } CORE;
@@ -296,7 +305,8 @@ static __always_inline void count(__u32 probe, int field)
 		__sync_fetch_and_add(c + field, 1);
 }
 
-enum { LOST, FILTERED, UNDECIDED, FAILED };
+/* The numbers of struct trace_counts_entry, in its order. */
+enum { LOST, FILTERED, UNDECIDED, FAILED, ENTERED, RETURNED, UNWOUND, TOO_DEEP, APART };
 
 static __always_inline int wanted(__u32 tgid)
 {
@@ -484,6 +494,7 @@ static __always_inline void give_run_back(struct run *r)
 TRACE_CLASSES(HIT_PROGRAM)
 
 #include "aggregate.bpf.h"
+#include "returns.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)
