@@ -70,6 +70,7 @@ static bool read_line(char *line, struct code_mapping *m)
 	if (strlen(at) < 5 || at[4] != ' ')
 		return false;
 	m->is_readable = at[0] == 'r';
+	m->is_writable = at[1] == 'w';
 	m->is_executable = at[2] == 'x';
 	m->is_shared = at[3] == 's';
 	at += 5;

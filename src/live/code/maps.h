@@ -17,7 +17,7 @@ struct code_mapping {
 	uint64_t off;    /* in the file, of lo */
 	dev_t dev;
 	ino_t ino; /* 0: no file */
-	bool is_executable, is_readable, is_shared, is_deleted;
+	bool is_executable, is_readable, is_writable, is_shared, is_deleted;
 	/* "/usr/lib/...", "[stack]", "[vdso]"; "" of an anonymous one; without " (deleted)" */
 	const char *path;
 };

@@ -117,6 +117,12 @@ static int add(struct reports *r, struct report report)
 	return VEC_ADD(&r->batch, report) ? 0 : -ENOMEM;
 }
 
+/* As /proc/PID/maps has it: memory of no file has no path. */
+static const char *path_of(const struct mmap2 *m)
+{
+	return strcmp(m->path, "//anon") == 0 ? "" : m->path;
+}
+
 static int add_mapping(struct reports *r, const struct perf_event_header *h)
 {
 	const struct mmap2 *m = (const struct mmap2 *)h;
@@ -124,7 +130,7 @@ static int add_mapping(struct reports *r, const struct perf_event_header *h)
 
 	if (room <= sizeof(*m) || !memchr(m->path, 0, room - sizeof(*m)) || !m->len)
 		return 0;
-	char *path = arena_strdup(&r->paths, m->path);
+	char *path = arena_strdup(&r->paths, path_of(m));
 	if (!path)
 		return -ENOMEM;
 	return add(r, (struct report){
@@ -138,6 +144,8 @@ static int add_mapping(struct reports *r, const struct perf_event_header *h)
 					  .ino = m->inode,
 					  .is_executable = true,
 					  .is_readable = m->prot & PROT_READ,
+					  .is_writable = m->prot & PROT_WRITE,
+					  .is_shared = m->flags & MAP_SHARED,
 					  .path = path},
 		      });
 }
