@@ -6,10 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "prof/sampled.h"
+#include "prof/sampled_impl.h"
 
 static struct prof_files files;
 static struct sampled sampled;
@@ -257,6 +258,118 @@ static void after_lost_reports_one_that_was_not_waited_for_has_ended(void **stat
 	assert_int_equal(waitpid(unwaited, NULL, 0), unwaited);
 }
 
+/* ---- code made at run time that is described in another way ---- */
+
+enum { MADE_AT = 0x70000, MADE_SIZE = 0x2000, LOOKED = 500, REPORTED = 1000 };
+
+static void map_memory(uint64_t time_ns, bool is_writable)
+{
+	struct code_mapping m = {
+		.lo = MADE_AT,
+		.hi = MADE_AT + MADE_SIZE,
+		.is_executable = true,
+		.is_readable = true,
+		.is_writable = is_writable,
+		.path = "",
+	};
+	struct cairn_err err = {0};
+
+	assert_int_equal(sampled_mapped(&sampled, getpid(), time_ns, &m, &err), 0);
+}
+
+/* This process, with memory of a JIT that was looked at. */
+static struct prof_known *with_made(bool is_writable)
+{
+	struct cairn_err err = {0};
+	struct prof_known *k;
+
+	assert_int_equal(sampled_add(&sampled, getpid(), false, &err), 0);
+	k = sampled_find(&sampled, getpid());
+	map_memory(100, is_writable);
+	k->made = calloc(1, sizeof(*k->made));
+	assert_non_null(k->made);
+	k->made->looked_ns = LOOKED;
+	k->generation = 7;
+	sampled.reported_ns = REPORTED;
+	return k;
+}
+
+/* Whether a sample of then may have its frame in the memory, by the rows of @generation. */
+static bool is_sound_at(uint64_t time_ns, uint32_t generation)
+{
+	struct prof_sample s = {
+		.pid = (uint32_t)getpid(), .time_ns = time_ns, .generation = generation};
+	uint64_t frames[] = {PROF_RAW | (MADE_AT + 0x10), PROF_RAW | 0x10};
+
+	return sampled_sound(&sampled, &s, frames, 2) == 2;
+}
+
+static void code_that_cannot_be_written_was_what_it_was_until_it_is_mapped_anew(void **state)
+{
+	struct prof_known *k = with_made(false);
+
+	map_memory(800, false);
+	map_memory(900, false);
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_true(is_sound_at(799, 7));
+	assert_false(is_sound_at(800, 7));
+	assert_true(is_sound_at(800, 8));
+}
+
+static void code_that_is_only_described_no_more_is_what_it_was(void **state)
+{
+	struct prof_known *k = with_made(false);
+
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_true(is_sound_at(UINT32_MAX, 7));
+	/* Walks may use it until the next generation is there, and the memory may be used anew. */
+	k->generation = 8;
+	map_memory(1200, false);
+	assert_true(is_sound_at(1199, 7));
+	assert_false(is_sound_at(1200, 7));
+	assert_true(is_sound_at(1200, 8));
+}
+
+static void code_that_can_be_written_may_be_other_code_since_the_last_look(void **state)
+{
+	struct prof_known *k = with_made(true);
+
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_true(is_sound_at(LOOKED - 1, 7));
+	assert_false(is_sound_at(LOOKED, 7));
+}
+
+static void code_that_could_be_written_until_it_was_protected_too(void **state)
+{
+	struct prof_known *k = with_made(true);
+
+	map_memory(800, false);
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_false(is_sound_at(LOOKED, 7));
+}
+
+static void after_lost_reports_no_code_is_known_since_the_last_look(void **state)
+{
+	struct prof_known *k = with_made(false);
+	struct cairn_err err = {0};
+
+	assert_int_equal(sampled_recover(&sampled, 600, &err), 0);
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_false(is_sound_at(LOOKED, 7));
+}
+
+static void what_changed_its_description_is_remembered_for_some_rounds(void **state)
+{
+	struct prof_known *k = with_made(false);
+	struct cairn_err err = {0};
+
+	assert_int_equal(dated_stale(&sampled, k, MADE_AT, MADE_AT + 0x100), 0);
+	assert_int_equal(sampled.undated.n, 1);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(sampled_publish(&sampled, &err), 0);
+	assert_int_equal(sampled.undated.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +394,19 @@ int main(void)
 			a_sample_does_not_bring_back_a_process_that_has_ended, begin, end),
 		cmocka_unit_test_setup_teardown(
 			after_lost_reports_one_that_was_not_waited_for_has_ended, begin, end),
+		cmocka_unit_test_setup_teardown(
+			code_that_cannot_be_written_was_what_it_was_until_it_is_mapped_anew, begin,
+			end),
+		cmocka_unit_test_setup_teardown(code_that_is_only_described_no_more_is_what_it_was,
+						begin, end),
+		cmocka_unit_test_setup_teardown(
+			code_that_can_be_written_may_be_other_code_since_the_last_look, begin, end),
+		cmocka_unit_test_setup_teardown(
+			code_that_could_be_written_until_it_was_protected_too, begin, end),
+		cmocka_unit_test_setup_teardown(
+			after_lost_reports_no_code_is_known_since_the_last_look, begin, end),
+		cmocka_unit_test_setup_teardown(
+			what_changed_its_description_is_remembered_for_some_rounds, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

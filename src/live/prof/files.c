@@ -447,8 +447,10 @@ bool files_gdb_list(struct prof_files *f, uint32_t number, uint64_t *ret)
 	const struct elf_symbol *symbols;
 	size_t n;
 
-	if (!file->is_searched && file->bin &&
-	    elf_symbols(binary_main(file->bin), &symbols, &n, NULL) == 0)
+	/* One that could not be opened yet is asked again. */
+	if (!file->bin)
+		return false;
+	if (!file->is_searched && elf_symbols(binary_main(file->bin), &symbols, &n, NULL) == 0)
 		for (size_t i = 0; i < n && !file->has_gdb_list; i++) {
 			file->has_gdb_list = !strcmp(symbols[i].name, "__jit_debug_descriptor");
 			file->gdb_list = symbols[i].at.v - file->base;

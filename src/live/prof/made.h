@@ -76,6 +76,7 @@ struct made_code {
 	bool has_replaced;  /* code that was described before, at least once */
 	bool is_cut;        /* there was more than is taken */
 	bool is_behind;     /* a dump has more than was read yet */
+	bool is_unsure;     /* reports were lost since the last look */
 	bool is_moved;      /* the memory around it has changed: the pages are made anew */
 };
 

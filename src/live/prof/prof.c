@@ -256,6 +256,8 @@ static int take_reports(struct cairn_prof *p, struct cairn_err *err)
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	int rc = reports_take(&p->reports, err);
 
+	p->processes.reported_ns = now;
+
 	for (size_t i = 0; i < p->reports.batch.n && rc == 0; i++)
 		rc = apply(p, &p->reports.batch.p[i], err);
 	if (rc || p->reports.n_lost == p->n_recovered || now < p->recover_after_ns)
@@ -536,7 +538,9 @@ static int wait_for_tables(struct cairn_prof *p, struct cairn_err *err)
 		rc = cairn_prof_prepare(p, (int)((until - now + 999999) / 1000000), err);
 		now = now_ns(CLOCK_MONOTONIC);
 	}
-	return rc == -ENOMEM ? rc : take_over(p, err);
+	rc = rc == -ENOMEM ? rc : take_over(p, err);
+	/* Putting a large table in takes a while, in which processes go on. */
+	return rc ? rc : take_over(p, err);
 }
 
 int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)

@@ -51,6 +51,7 @@ void sampled_fini(struct sampled *p)
 	VEC_FREE(&p->list);
 	VEC_FREE(&p->freed);
 	past_fini(p);
+	VEC_FREE(&p->undated);
 	VEC_FREE(&p->slots);
 	VEC_FREE(&p->outdated);
 	VEC_FREE(&p->with_registry);
@@ -96,7 +97,11 @@ static struct prof_known *add(struct sampled *p, int pid)
 static int map_one(struct sampled *p, struct prof_known *k, uint64_t time_ns,
 		   const struct code_mapping *m, struct cairn_err *err)
 {
-	struct prof_mapping new = {.lo = m->lo, .hi = m->hi};
+	struct prof_mapping new = {
+		.lo = m->lo,
+		.hi = m->hi,
+		.is_writable = m->is_writable || m->is_shared || m->ino,
+	};
 	int rc = files_number(p->files, k->via, time_ns, m, &new.file, err);
 
 	/* JITs share memory with themselves: a name of the kernel's, and no file. */
@@ -275,6 +280,7 @@ int sampled_mapped(struct sampled *p, int pid, uint64_t time_ns, const struct co
 	if (!k)
 		return p->all ? err_nomem(err, "processes") : 0;
 	rc = past_note_replaced(p, k, time_ns, m);
+	rc = rc ? rc : dated_note(p, k, time_ns, m);
 	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
 		return sampled_note_outdated(p, k, err);
 	rc = rc ? rc : known_cut_out(k, m->lo, m->hi);

@@ -17,8 +17,25 @@ struct prof_mapping {
 	uint64_t lo, hi;
 	uint64_t at; /* a frame's number for lo; 0: no file */
 	uint32_t file;
-	uint32_t region; /* of a JIT: its number + 1; 0: none */
-	uint32_t made;   /* a page of rows for memory: its record + 1; 0: none */
+	uint32_t region;  /* of a JIT: its number + 1; 0: none */
+	uint32_t made;    /* a page of rows for memory: its record + 1; 0: none */
+	bool is_writable; /* or the memory of a file, which others may write */
+};
+
+/* Memory with code that was mapped or protected anew. */
+struct prof_remade {
+	uint64_t time_ns, lo, hi;
+	bool was_writable; /* before */
+};
+
+/*
+ * Code [lo, hi) that is described in another way now, and that nothing has replaced yet. Walks by
+ * the generation or an earlier one may use what it was until then.
+ */
+struct prof_undated {
+	int pid;
+	uint32_t generation;
+	uint64_t round, lo, hi;
 };
 
 /* A region of a JIT, by its registration. */
@@ -47,9 +64,10 @@ struct prof_known {
 	uint64_t registry_lo, registry_hi; /* of codectl; 0: none */
 	uint64_t registry_changes;         /* when it was read last */
 	VEC(struct prof_registered) registered;
-	bool has_memory;        /* with code, that is looked at */
-	bool is_searched;       /* for lists and dumps, since its mappings are these */
-	struct made_code *made; /* of it, as it describes that to others; NULL: nothing */
+	bool has_memory;                /* with code, that is looked at */
+	bool is_searched;               /* for lists and dumps, since its mappings are these */
+	struct made_code *made;         /* of it, as it describes that to others; NULL: nothing */
+	VEC(struct prof_remade) remade; /* since the last look at that */
 };
 
 enum { FREED_PAGE = 255 };
@@ -96,15 +114,18 @@ struct sampled {
 	VEC(struct prof_freed) freed;
 	VEC(struct prof_stale) stale;
 	VEC(struct prof_past) past;
+	VEC(struct prof_undated) undated;
+	uint64_t reported_ns; /* what happened before has been reported; 0: unknown */
 	/*
 	 * Numbers in the list: of those that changed, are free, have a registry, are to be read,
 	 * have no main thread, or have memory with code.
 	 */
 	VEC(size_t) changed, slots, with_registry, outdated, without_main, with_memory;
-	size_t n_made;          /* processes that describe such code to others */
-	size_t next_made;       /* of with_memory, that was looked at last */
-	uint64_t made_after_ns; /* not to be looked at before */
-	bool keeps_past;        /* samples wait: what was there before is not forgotten */
+	size_t n_made;                        /* processes that describe such code to others */
+	size_t next_made;                     /* of with_memory, that was looked at last */
+	uint64_t made_after_ns;               /* not to be looked at before */
+	uint64_t made_began_ns, made_took_ns; /* the first look, and all of them */
+	bool keeps_past; /* samples wait: what was there before is not forgotten */
 	uint64_t ends_looked_ns;
 	uint64_t n_left_out; /* processes that had no room, here or in the kernel */
 	size_t n_listed;     /* that have not ended */

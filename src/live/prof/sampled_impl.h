@@ -7,6 +7,7 @@
  *	sampled_known.c    one process, and its mappings in order
  *	sampled_regions.c  regions of JITs
  *	sampled_made.c     code that processes describe to others
+ *	sampled_dated.c    since when they have described other code
  *	sampled_past.c     mappings that are not there any more
  *	sampled_publish.c  segments for the kernel's program
  */
@@ -58,6 +59,14 @@ int known_note_memory(struct sampled *p, struct prof_known *k, const struct code
 /* Its pages lie over the memory that the code is in. */
 int known_lay_made(struct prof_known *k);
 int known_forget_made(struct sampled *p, struct prof_known *k);
+
+/* Memory is reported, and not in k->mappings yet. */
+int dated_note(struct sampled *p, struct prof_known *k, uint64_t time_ns,
+	       const struct code_mapping *m);
+/* A look found that [lo, hi) is not described as before. */
+int dated_stale(struct sampled *p, const struct prof_known *k, uint64_t lo, uint64_t hi);
+/* Those for which no walk can come any more. */
+void dated_forget(struct sampled *p);
 
 /* ---- what was there before; 0 or -ENOMEM ---- */
 

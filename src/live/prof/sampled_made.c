@@ -4,7 +4,8 @@
  * laid over the memory that the code is in
  *
  * A look finds what has changed since the one before, and notes what did not hold any more. So a
- * sample is certain after the next look at its process. Looks take a twentieth of the time at most.
+ * sample is certain after the next look at its process. Looks take a twentieth of the time at most,
+ * and what the first ones take, which read all that is there.
  */
 #include <errno.h>
 #include <time.h>
@@ -16,6 +17,8 @@
 /* From look to look; how long all looks of a round may take. */
 #define EVERY_NS UINT64_C(5000000)
 #define ROUND_NS UINT64_C(10000000)
+/* What looks may take before they have to rest. */
+#define BURST_NS UINT64_C(200000000)
 
 enum {
 	MAX_SOURCES = 16,
@@ -165,8 +168,7 @@ static int note_end(struct sampled *p, const struct prof_known *k)
 
 	if (!made || !made->has_replaced || !made->rows.n)
 		return 0;
-	return past_note_stale(p, k, made->looked_ns, PROF_RAW | made->rows.p[0].at,
-			       made->rows.p[made->rows.n - 1].at - made->rows.p[0].at);
+	return dated_stale(p, k, made->rows.p[0].at, made->rows.p[made->rows.n - 1].at);
 }
 
 int known_forget_made(struct sampled *p, struct prof_known *k)
@@ -180,6 +182,7 @@ int known_forget_made(struct sampled *p, struct prof_known *k)
 	p->n_made -= k->made != NULL;
 	made_free(k->made);
 	k->made = NULL;
+	VEC_FREE(&k->remade);
 	return rc;
 }
 
@@ -208,8 +211,7 @@ static int note_change(struct sampled *p, const struct prof_known *k,
 	int rc = 0;
 
 	for (size_t i = 0; i < change->stale.n && rc == 0; i++)
-		rc = past_note_stale(p, k, k->made->looked_ns, PROF_RAW | change->stale.p[i].lo,
-				     change->stale.p[i].hi - change->stale.p[i].lo);
+		rc = dated_stale(p, k, change->stale.p[i].lo, change->stale.p[i].hi);
 	return rc;
 }
 
@@ -245,7 +247,8 @@ static int build(struct sampled *p, struct prof_known *k)
 static int look(struct sampled *p, struct prof_known *k)
 {
 	struct made_sources from = {0};
-	uint64_t now = now_ns();
+	/* What came after that may be reported after this look. */
+	uint64_t now = p->reported_ns ? p->reported_ns : now_ns();
 	bool is_changed = false;
 	int rc = find_sources(p, k, &from);
 
@@ -262,7 +265,8 @@ static int look(struct sampled *p, struct prof_known *k)
 		rc = build(p, k);
 	if (rc == 0 && k->made) {
 		k->made->looked_ns = k->made->is_behind ? k->made->looked_ns : now;
-		k->made->is_moved = false;
+		k->made->is_moved = k->made->is_unsure = false;
+		k->remade.n = 0;
 	}
 	return rc;
 }
@@ -281,6 +285,20 @@ static void forget_gone(struct sampled *p)
 	p->with_memory.n = to;
 }
 
+/* When the next round may begin. */
+static uint64_t rest_after(struct sampled *p, uint64_t now, uint64_t took)
+{
+	uint64_t allowed;
+
+	if (!p->made_began_ns)
+		p->made_began_ns = now;
+	p->made_took_ns += took;
+	allowed = BURST_NS + (now - p->made_began_ns) / REST;
+	if (p->made_took_ns <= allowed)
+		return now + EVERY_NS;
+	return now + (p->made_took_ns - allowed) * REST;
+}
+
 int sampled_look_at_made(struct sampled *p, bool is_last, struct cairn_err *err)
 {
 	uint64_t began = now_ns(), took = 0;
@@ -297,7 +315,7 @@ int sampled_look_at_made(struct sampled *p, bool is_last, struct cairn_err *err)
 			rc = look(p, k);
 		took = now_ns() - began;
 	}
-	p->made_after_ns = began + took + (REST * took > EVERY_NS ? REST * took : EVERY_NS);
+	p->made_after_ns = rest_after(p, began + took, took);
 	return rc < 0 ? err_nomem(err, "code made at run time") : 0;
 }
 

@@ -139,6 +139,7 @@ int sampled_publish(struct sampled *p, struct cairn_err *err)
 
 	p->round++;
 	past_forget(p);
+	dated_forget(p);
 	if (reuse_freed(p) < 0)
 		return err_nomem(err, "segments");
 	for (size_t i = 0; i < p->changed.n && rc == 0; i++) {

@@ -23,6 +23,8 @@ static int look_at_known(struct sampled *p, uint64_t now_ns, struct cairn_err *e
 		struct prof_known *k = &p->list.p[i];
 		if (k->has_ended)
 			continue;
+		if (k->made)
+			k->made->is_unsure = true;
 		rc = is_gone(k->pid) ? sampled_ended(p, k->pid, now_ns, err)
 				     : sampled_note_outdated(p, k, err);
 	}
