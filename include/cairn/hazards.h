@@ -16,6 +16,9 @@
  *  - A string instruction with a rep prefix is stepped once for each repetition, and gives as many
  *    events.
  *
+ * A kernel is probed by kprobes, which have other rules: it refuses them in code that a probe's own
+ * trap runs through, and on instructions that it rewrites itself. Its tables of these are read.
+ *
  * So the bytes decide, before attaching, and for any tracer's users:
  *
  *	cairn_hazards(bin, show_one, NULL, &err);	// every hazardous site of a file
@@ -48,7 +51,14 @@ enum cairn_hazard {
 	CAIRN_HAZARD_REPEATS, /* rep movs and the like: one event for each repetition */
 	/* the file that was read has no code: a debug file alone, or its unbound sidecar */
 	CAIRN_HAZARD_NOT_CHECKED,
-	CAIRN_HAZARD_N /* how many there are; no hazard itself */
+	/* of a kernel, on which a kprobe is refused, or meets other code than that of the file */
+	CAIRN_HAZARD_KPROBE_BLACKLIST, /* noinstr, __kprobes, entry code, NOKPROBE_SYMBOL */
+	CAIRN_HAZARD_JUMP_LABEL,       /* the kernel rewrites it when a static key changes */
+	CAIRN_HAZARD_STATIC_CALL,      /* the kernel rewrites it when its target changes */
+	/* ftrace does not trace the function: perf and tracefs refuse a kprobe */
+	CAIRN_HAZARD_NOTRACE,
+	CAIRN_HAZARD_ALTERNATIVE, /* replaced when the kernel started: no longer that code */
+	CAIRN_HAZARD_N            /* how many there are; no hazard itself */
 };
 
 /* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */
@@ -80,6 +90,9 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
  * all executable code is decoded. A 5-byte nop is visited if it is not at a function's entry and
  * the function uses the red zone, or is unknown. Nops and int3 that control does not fall into are
  * left out.
+ *
+ * In a kernel or module it visits the functions and instructions on which the kernel refuses a
+ * kprobe, and the code that it replaced when it started.
  *
  * @visit  a result other than 0 ends the walk and is returned
  * Returns 0, also if there is no code; the result of @visit; -EBADMSG for a damaged file, -ENOMEM.

@@ -228,8 +228,7 @@ static int add_place(struct line_search *s, const struct dw_row *row, struct sco
 	site->rule = CAIRN_AT_GIVEN;
 	site->at = row->at;
 	site->has_off = cairn_binary_foff(s->env->bin, row->at, &site->off);
-	site->hazard = boundary_hazard(&s->worker.boundary, s->env->code, &s->worker.function,
-				       row->at, s->env->kernel);
+	site->hazard = site_hazard(s->env, &s->worker, row->at);
 	site->symbol = NULL;
 	site->symbol_off = 0;
 	if (cairn_binary_symbol_of(s->env->bin, row->at, &site->symbol, &start))

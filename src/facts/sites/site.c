@@ -24,6 +24,7 @@
 #include "base/vec.h"
 #include "dwarf/constants.h"
 #include "dwarf/params.h"
+#include "insn/kernel_code.h"
 #include "sites/args_check.h"
 #include "sites/own_symbol.h"
 #include "sites/quirks/quirks.h"
@@ -459,6 +460,14 @@ static int keep_ranges(struct site_worker *w, struct built_site *b)
 	return 0;
 }
 
+enum cairn_hazard site_hazard(const struct site_env *env, struct site_worker *w,
+			      struct cairn_vaddr at)
+{
+	enum cairn_hazard hazard =
+		boundary_hazard(&w->boundary, env->code, &w->function, at, env->kernel);
+	return hazard || !env->kernel ? hazard : kernel_code_hazard(env->bin, at);
+}
+
 struct padding_search {
 	const struct site_env *env;
 	struct site_worker *w;
@@ -526,8 +535,7 @@ int site_build(const struct site_env *env, struct site_worker *w,
 	s->die = f->die;
 	s->n_shared = 1;
 	if (!env->bare)
-		s->hazard =
-			boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
+		s->hazard = site_hazard(env, w, s->at);
 	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;

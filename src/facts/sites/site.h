@@ -245,6 +245,10 @@ static inline bool site_has_code(const struct built_site *b, uint64_t at)
 	return false;
 }
 
+/* The hazard of a probe at @at, in the worker's container. */
+enum cairn_hazard site_hazard(const struct site_env *env, struct site_worker *w,
+			      struct cairn_vaddr at);
+
 /* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
 bool site_is_clone(const struct site_env *env, const struct cairn_site *s);
 

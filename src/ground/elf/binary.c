@@ -38,6 +38,10 @@ struct lazy {
 	atomic_bool has_searched; /* for the debug files */
 	struct elf *debug, *alt;
 	VEC(struct part) parts;
+	pthread_mutex_t attach_lock;
+	atomic_bool has_attached;
+	void *attached;
+	void (*attached_done)(void *attached);
 };
 
 struct cairn_binary {
@@ -67,6 +71,7 @@ static struct cairn_binary *binary_new(const char *path, struct cairn_err *err)
 	}
 	pthread_mutex_init(&bin->lazy->lock, NULL);
 	pthread_mutex_init(&bin->lazy->search_lock, NULL);
+	pthread_mutex_init(&bin->lazy->attach_lock, NULL);
 	return bin;
 }
 
@@ -78,6 +83,9 @@ void cairn_binary_close(struct cairn_binary *bin)
 		elf_unref(bin->lazy->alt);
 		if (bin->lazy->debug != bin->main)
 			elf_unref(bin->lazy->debug);
+		if (bin->lazy->attached)
+			bin->lazy->attached_done(bin->lazy->attached);
+		pthread_mutex_destroy(&bin->lazy->attach_lock);
 		pthread_mutex_destroy(&bin->lazy->search_lock);
 		pthread_mutex_destroy(&bin->lazy->lock);
 		functions_fini(&bin->lazy->functions);
@@ -335,6 +343,34 @@ int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct 
 	made->lazy->has_searched = true;
 	*ret = made;
 	return 0;
+}
+
+static int attach(const struct cairn_binary *bin,
+		  int (*make)(const struct cairn_binary *bin, void **ret, struct cairn_err *err),
+		  void (*done)(void *attached), struct cairn_err *err)
+{
+	struct lazy *lazy = bin->lazy;
+	int rc = 0;
+	pthread_mutex_lock(&lazy->attach_lock);
+	if (!lazy->has_attached) {
+		rc = make(bin, &lazy->attached, err);
+		lazy->attached_done = done;
+		atomic_store_explicit(&lazy->has_attached, rc >= 0, memory_order_release);
+	}
+	pthread_mutex_unlock(&lazy->attach_lock);
+	return rc;
+}
+
+int binary_attached(const struct cairn_binary *bin,
+		    int (*make)(const struct cairn_binary *bin, void **ret, struct cairn_err *err),
+		    void (*done)(void *attached), void **ret, struct cairn_err *err)
+{
+	struct lazy *lazy = bin->lazy;
+	int rc = atomic_load_explicit(&lazy->has_attached, memory_order_acquire)
+			 ? 0
+			 : attach(bin, make, done, err);
+	*ret = rc < 0 ? NULL : lazy->attached;
+	return rc < 0 ? rc : 0;
 }
 
 const char *cairn_binary_path(const struct cairn_binary *bin)

@@ -253,6 +253,17 @@ int binary_functions(const struct cairn_binary *bin, const struct functions **re
  */
 int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret,
 			  struct cairn_err *err);
+/*
+ * binary_attached - what a later module makes of a binary once, for all who open it
+ *
+ * @make  called by the first caller, under a lock. A failure is returned, and the next call tries
+ *        again. There is one such thing: always the same functions.
+ * @done  frees it with the binary
+ * Returns 0 and *@ret, or the result of @make. Threads: any.
+ */
+int binary_attached(const struct cairn_binary *bin,
+		    int (*make)(const struct cairn_binary *bin, void **ret, struct cairn_err *err),
+		    void (*done)(void *attached), void **ret, struct cairn_err *err);
 /* They are those of a .symtab: no function is left out. */
 bool binary_has_symtab(const struct cairn_binary *bin);
 

@@ -34,6 +34,7 @@
 #include "elf/elf.h"
 #include "elf/functions.h"
 #include "insn/insn.h"
+#include "insn/kernel_code.h"
 #include "insn/uprobe.h"
 #include "insn/zydis.h"
 
@@ -69,8 +70,20 @@ static const struct {
 		{"repeats", "a string instruction with a rep prefix: a probe gives one event for "
 			    "each repetition, not one for each call"},
 	[CAIRN_HAZARD_NOT_CHECKED] = {"not-checked",
-				      "not checked: the debug file that was read, alone or for an "
-				      "unbound sidecar, has no code"},
+				      "not checked: what was read has no code (a debug file alone, "
+				      "its unbound sidecar, or a kernel's BTF)"},
+	[CAIRN_HAZARD_KPROBE_BLACKLIST] =
+		{"kprobe-blacklist", "the kernel refuses probes in this function, which a probe's "
+				     "own trap may run through (noinstr, __kprobes, entry code)"},
+	[CAIRN_HAZARD_JUMP_LABEL] = {"jump-label",
+				     "a jump label, which the kernel rewrites: it refuses a probe"},
+	[CAIRN_HAZARD_STATIC_CALL] = {"static-call", "a static call, which the kernel rewrites: it "
+						     "refuses a probe"},
+	[CAIRN_HAZARD_NOTRACE] = {"notrace", "ftrace does not trace this function: the kernel "
+					     "refuses probes of perf and tracefs in it"},
+	[CAIRN_HAZARD_ALTERNATIVE] = {"alternative",
+				      "the kernel replaced this code when it started: another "
+				      "instruction may be here, or the middle of one"},
 };
 
 enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };
@@ -141,6 +154,8 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 	if (!elf_code_at(e, at, &code, &left))
 		return elf_lacks_code_at(e, at) ? CAIRN_HAZARD_NOT_CHECKED
 						: CAIRN_HAZARD_NOT_A_BOUNDARY;
+	if (elf_is_kernel(e))
+		return kernel_code_hazard(bin, at);
 	if (is_function_entry)
 		return hazard_of(code, left, 0);
 	const struct elf_symbol *s = symbol_before(bin, at);
@@ -316,6 +331,8 @@ int hazards_among(const struct cairn_binary *bin, const struct hazard_functions 
 {
 	struct pieces pieces = {0};
 	int rc = elf_need_x86_64(binary_main(bin), "hazards are known", err);
+	if (rc == 0 && elf_is_kernel(binary_main(bin)))
+		return kernel_code_visit(bin, visit, ctx, err);
 	if (rc == 0)
 		rc = collect_pieces(bin, functions, &pieces, err);
 	uint64_t done = 0;

@@ -13,6 +13,7 @@
 #include "base/search.h"
 #include "btfsites/btfsites.h"
 #include "elf/functions.h"
+#include "insn/kernel_code.h"
 
 /* The piece of a function symbol that covers @at; NULL: none. */
 static const struct function_range *piece_at(const struct functions *f, uint64_t at)
@@ -107,7 +108,7 @@ enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr 
 	if (!insn_starts_at(&a->starts, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	if (s->kernel)
-		return CAIRN_HAZARD_NONE;
+		return kernel_code_hazard(s->sites.bin, at);
 	enum cairn_hazard hazard = insn_uprobe(a->code + off, n - off).hazard;
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(a->code, n, off) : hazard;
 }
