@@ -15,6 +15,7 @@
 
 #include "alloc_fail.h"
 #include "prof/name_impl.h"
+#include "trace/site_frames.h"
 #include "workspace.h"
 
 static struct workspace space;
@@ -93,7 +94,7 @@ static const struct prof_values values = {
 
 /* The folded stacks, by samples. */
 static char *fold(const struct prof_names_opts *opts, const struct prof_samples *s,
-		  struct prof_file *const *files, size_t n_files)
+		  struct walk_file *const *files, size_t n_files)
 {
 	struct cairn_profile_bytes bytes;
 	struct prof_names *names;
@@ -111,7 +112,7 @@ static char *fold(const struct prof_names_opts *opts, const struct prof_samples 
 }
 
 static void expect_folded(const struct prof_names_opts *opts, struct prof_samples *s,
-			  struct prof_file *const *files, size_t n_files, const char *expected)
+			  struct walk_file *const *files, size_t n_files, const char *expected)
 {
 	char *text = fold(opts, s, files, n_files);
 
@@ -120,9 +121,9 @@ static void expect_folded(const struct prof_names_opts *opts, struct prof_sample
 	samples_fini(s);
 }
 
-static struct prof_file open_file(const char *name)
+static struct walk_file open_file(const char *name)
 {
-	struct prof_file f = {.path = (char *)workspace_path(&space, name)};
+	struct walk_file f = {.path = (char *)workspace_path(&space, name)};
 
 	assert_int_equal(cairn_binary_open(f.path, NULL, &f.bin, NULL), 0);
 	return f;
@@ -148,14 +149,14 @@ static uint64_t address_of(const char *label)
 
 static uint64_t in_file(uint64_t number, uint64_t at)
 {
-	return number << PROF_FILE_SHIFT | at;
+	return number << WALK_FILE_SHIFT | at;
 }
 
 /* ---- claims ---- */
 
 static void a_frame_in_a_file_has_its_inlined_calls_and_lines(void **state)
 {
-	struct prof_file file = open_file("sample");
+	struct walk_file file = open_file("sample");
 	struct prof_names_opts opts = {0};
 	struct prof_samples s = {0};
 	struct prof_names *names;
@@ -164,10 +165,10 @@ static void a_frame_in_a_file_has_its_inlined_calls_and_lines(void **state)
 	file.base = 0x100;
 	add(&s, 5, CAIRN_PROF_COMPLETE, 0, 2,
 	    (uint64_t[]){in_file(0, address_of("in_put") - 0x100),
-			 in_file(0, address_of("in_work") - 0x100) | PROF_ASSUMED});
+			 in_file(0, address_of("in_work") - 0x100) | WALK_ASSUMED});
 	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
 	assert_int_equal(
-		prof_names_profile(names, &s, &(struct prof_file *){&file}, 1, &values, &p, NULL),
+		prof_names_profile(names, &s, &(struct walk_file *){&file}, 1, &values, &p, NULL),
 		0);
 	assert_null(prof_names_note(names, 0));
 	prof_names_free(names);
@@ -211,9 +212,9 @@ static void a_frame_in_a_file_has_its_inlined_calls_and_lines(void **state)
 
 static void without_debug_information_a_frame_has_the_symbol_or_the_files_offset(void **state)
 {
-	struct prof_file files[] = {
+	struct walk_file files[] = {
 		open_file("plain"), open_file("stripped"), {.path = (char *)"/gone/x"}};
-	struct prof_file *list[] = {NULL, &files[0], &files[1], &files[2]};
+	struct walk_file *list[] = {NULL, &files[0], &files[1], &files[2]};
 	struct prof_names_opts opts = {0};
 	struct prof_samples s = {0};
 	uint64_t at = address_of("in_work");
@@ -322,15 +323,15 @@ static void hidden_addresses_of_the_kernel_are_noted_once(void **state)
 
 static void a_stack_that_is_cut_begins_with_the_reason(void **state)
 {
-	struct prof_file file = open_file("plain");
+	struct walk_file file = open_file("plain");
 	struct prof_names_opts opts = {.kallsyms = workspace_path(&space, "kallsyms")};
 	uint64_t work = in_file(0, address_of("work")), kernel = 0xffffffff81000110;
 	struct prof_samples s = {0};
 
 	add(&s, 5, CAIRN_PROF_UNREADABLE, 1, 2, (uint64_t[]){kernel, work});
-	add(&s, 5, CAIRN_PROF_ASSUMED, 0, 1, (uint64_t[]){work | PROF_ASSUMED});
+	add(&s, 5, CAIRN_PROF_ASSUMED, 0, 1, (uint64_t[]){work | WALK_ASSUMED});
 	add(&s, 5, CAIRN_PROF_NO_PROCESS, 0, 0, NULL);
-	expect_folded(&opts, &s, &(struct prof_file *){&file}, 1,
+	expect_folded(&opts, &s, &(struct walk_file *){&file}, 1,
 		      "[cut: no-process] 3\n"
 		      "[cut: unreadable];work;do_syscall_64_[k] 3\n"
 		      "work 3\n");
@@ -348,7 +349,7 @@ static const char *label(const struct cairn_profile_sample *s, const char *key)
 
 static void a_sample_has_its_thread_and_the_end_of_its_stack(void **state)
 {
-	struct prof_file file = open_file("plain");
+	struct walk_file file = open_file("plain");
 	struct prof_names_opts opts = {0};
 	uint64_t work = in_file(0, address_of("work"));
 	static const struct {
@@ -367,7 +368,7 @@ static void a_sample_has_its_thread_and_the_end_of_its_stack(void **state)
 		add(&s, (int)(10 * i + 10), ends[i].end, 0, 1, &work);
 	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
 	assert_int_equal(
-		prof_names_profile(names, &s, &(struct prof_file *){&file}, 1, &values, &p, NULL),
+		prof_names_profile(names, &s, &(struct walk_file *){&file}, 1, &values, &p, NULL),
 		0);
 	assert_int_equal(cairn_profile_n_samples(p), 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -418,8 +419,8 @@ static void code_made_at_run_time_has_the_names_of_its_process(void **state)
 
 	/* The same addresses in a process that is none have no names. */
 	add(&s, getpid(), CAIRN_PROF_COMPLETE, 0, 2,
-	    (uint64_t[]){PROF_RAW | PROF_ASSUMED | (at + 8), PROF_RAW | (at + 0x80)});
-	add(&s, 0x7ffffff0, CAIRN_PROF_COMPLETE, 0, 1, (uint64_t[]){PROF_RAW | (at + 8)});
+	    (uint64_t[]){WALK_RAW | WALK_ASSUMED | (at + 8), WALK_RAW | (at + 0x80)});
+	add(&s, 0x7ffffff0, CAIRN_PROF_COMPLETE, 0, 1, (uint64_t[]){WALK_RAW | (at + 8)});
 	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
 	assert_int_equal(prof_names_of_process(names, &s, getpid(), NULL), 0);
 	/* A name that was found stays, whatever becomes of the code. */
@@ -441,8 +442,8 @@ static void code_made_at_run_time_has_the_names_of_its_process(void **state)
 
 static void the_mapping_of_the_program_comes_first(void **state)
 {
-	struct prof_file files[] = {open_file("plain"), open_file("sample")};
-	struct prof_file *list[] = {&files[0], &files[1]};
+	struct walk_file files[] = {open_file("plain"), open_file("sample")};
+	struct walk_file *list[] = {&files[0], &files[1]};
 	struct prof_names_opts opts = {.program = workspace_path(&space, "sample")};
 	struct prof_samples s = {0};
 	struct prof_names *names;
@@ -473,7 +474,7 @@ static uint64_t frame_of(void *ctx, int pid, uint64_t at)
 
 static void an_address_whose_file_is_known_later_is_a_frame_of_it(void **state)
 {
-	struct prof_file file = open_file("plain");
+	struct walk_file file = open_file("plain");
 	uint64_t work = in_file(0, address_of("work"));
 	struct prof_names_opts opts = {.frame_of = frame_of, .frame_of_ctx = &work};
 	struct prof_samples s = {0};
@@ -481,7 +482,7 @@ static void an_address_whose_file_is_known_later_is_a_frame_of_it(void **state)
 	struct cairn_profile *p;
 	const struct cairn_profile_location *l;
 
-	add(&s, 5, CAIRN_PROF_NO_PROCESS, 0, 1, (uint64_t[]){PROF_RAW | 0x5000});
+	add(&s, 5, CAIRN_PROF_NO_PROCESS, 0, 1, (uint64_t[]){WALK_RAW | 0x5000});
 	n_asked = 0;
 	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
 	assert_int_equal(prof_names_of_new_addresses(names, &s, NULL), 0);
@@ -489,7 +490,7 @@ static void an_address_whose_file_is_known_later_is_a_frame_of_it(void **state)
 	assert_int_equal(prof_names_of_new_addresses(names, &s, NULL), 0);
 	assert_int_equal(n_asked, 2);
 	assert_int_equal(
-		prof_names_profile(names, &s, &(struct prof_file *){&file}, 1, &values, &p, NULL),
+		prof_names_profile(names, &s, &(struct walk_file *){&file}, 1, &values, &p, NULL),
 		0);
 	assert_int_equal(n_asked, 2);
 	l = cairn_profile_location(p, cairn_profile_sample(p, 0).stack[0]);
@@ -508,13 +509,13 @@ static size_t show_loud(const char *linkage, const char *name, char *buf, size_t
 
 static void names_are_shown_as_the_caller_wants(void **state)
 {
-	struct prof_file file = open_file("plain");
+	struct walk_file file = open_file("plain");
 	struct prof_names_opts opts = {.show_name = show_loud};
 	struct prof_samples s = {0};
 	char *text;
 
 	add(&s, 5, CAIRN_PROF_COMPLETE, 0, 1, (uint64_t[]){in_file(0, address_of("work"))});
-	text = fold(&opts, &s, &(struct prof_file *){&file}, 1);
+	text = fold(&opts, &s, &(struct walk_file *){&file}, 1);
 	assert_int_equal(strncmp(text, "work/-!0000", 11), 0);
 	assert_int_equal(strlen(text), 7 + 300 + 3);
 	free(text);
@@ -535,7 +536,7 @@ static int make_one(void *ctx, const struct cairn_binary *bin, struct cairn_side
 
 static void a_sidecar_is_asked_for_once_and_its_failure_noted(void **state)
 {
-	struct prof_file file = open_file("plain");
+	struct walk_file file = open_file("plain");
 	struct prof_names_opts opts = {.make_sidecar = make_one,
 				       .make_sidecar_ctx = (void *)"/no/such/sidecar"};
 	uint64_t work = address_of("work");
@@ -548,7 +549,7 @@ static void a_sidecar_is_asked_for_once_and_its_failure_noted(void **state)
 	n_made = 0;
 	assert_int_equal(prof_names_new(&opts, &names, NULL), 0);
 	assert_int_equal(
-		prof_names_profile(names, &s, &(struct prof_file *){&file}, 1, &values, &p, NULL),
+		prof_names_profile(names, &s, &(struct walk_file *){&file}, 1, &values, &p, NULL),
 		0);
 	assert_int_equal(n_made, 1);
 	assert_non_null(strstr(prof_names_note(names, 0), "the file has no table"));
@@ -591,11 +592,10 @@ static size_t frames_of_site(const char *const *around, size_t n, struct cairn_f
 						  .chain = &to_container,
 						  .container = "caller",
 						  .symbol = "caller.cold"};
-	const struct name_site site = {.function = &wrapper, .site = &inlined};
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct cairn_frame){.name = around[i], .line = (uint32_t)i + 20};
-	return site_frames(&site, frames, n);
+	return site_frames(&wrapper, &inlined, frames, n);
 }
 
 static void a_stack_of_a_hit_ends_at_the_probed_function(void **state)
@@ -626,7 +626,7 @@ static void a_site_whose_address_is_of_other_code_is_named_all_the_same(void **s
 }
 
 /* One of each kind of frame, with all that can be allocated. */
-static int profile_all(struct prof_file *file, const struct prof_samples *s)
+static int profile_all(struct walk_file *file, const struct prof_samples *s)
 {
 	struct prof_names_opts opts = {.kallsyms = workspace_path(&space, "kallsyms")};
 	struct prof_names *names;
@@ -677,7 +677,7 @@ static void a_profile_has_the_moments_of_its_samples(void **state)
 
 static void each_failing_allocation_is_reported(void **state)
 {
-	struct prof_file file = open_file("sample");
+	struct walk_file file = open_file("sample");
 	struct prof_samples s = {0};
 	struct cairn_sidecar_image image;
 	char map_path[64];
@@ -691,7 +691,7 @@ static void each_failing_allocation_is_reported(void **state)
 	assert_int_equal(cairn_sidecar_open_image(&image, "sample", &file.sidecar, NULL), 0);
 	add(&s, getpid(), CAIRN_PROF_LOST, 1, 3,
 	    (uint64_t[]){0xffffffff81000010, in_file(0, address_of("in_put")),
-			 PROF_RAW | ((uintptr_t)code + 8)});
+			 WALK_RAW | ((uintptr_t)code + 8)});
 	do {
 		alloc_fail_at(++n);
 		rc = profile_all(&file, &s);

@@ -76,7 +76,7 @@ static bool is_sampled(enum cairn_prof_event event)
 static uint32_t n_walks(const struct cairn_prof_opts *opts, enum late_form late)
 {
 	if (opts->event == CAIRN_PROF_PROBE || opts->event == CAIRN_PROF_TRACEPOINT)
-		return PROF_MAX_WALKS;
+		return WALK_MAX_WALKS;
 	return late == LATE_NONE ? 1 : LATE_WALKS;
 }
 
@@ -104,7 +104,6 @@ static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts 
 	uint64_t seed;
 	struct stat ns;
 
-	/* Nobody can make two stacks of one hash who does not know it. */
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = (uint64_t)getpid();
 	bpf->rodata->seed = seed;
@@ -127,7 +126,7 @@ static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts 
 static int size_maps(struct profile_bpf *bpf, const struct cairn_prof_opts *opts,
 		     enum late_form late)
 {
-	uint32_t n = PROF_CACHE_SLOTS * (uint32_t)perf_n_processors();
+	uint32_t n = WALK_CACHE_SLOTS * (uint32_t)perf_n_processors();
 	int e = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)ring_bytes(opts));
 
 	if (!e && late == LATE_NONE)
@@ -250,6 +249,21 @@ int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 		return rc;
 	k->ring = ring_buffer__new(bpf_map__fd(k->bpf->maps.ring), on_record, ctx, NULL);
 	return k->ring ? 0 : err_set(err, -errno, "the ring of samples: %s", strerror(errno));
+}
+
+struct walker_maps prof_kernel_maps(const struct prof_kernel *k)
+{
+	const struct profile_bpf *bpf = k->bpf;
+
+	return (struct walker_maps){
+		.rows = bpf_map__fd(bpf->maps.rows),
+		.pages = bpf_map__fd(bpf->maps.pages),
+		.rules = bpf_map__fd(bpf->maps.rules),
+		.segments = bpf_map__fd(bpf->maps.segments),
+		.regions = bpf_map__fd(bpf->maps.regions),
+		.processes = bpf_map__fd(bpf->maps.processes),
+		.inodes = bpf_map__fd(bpf->maps.inodes),
+	};
 }
 
 /* ---- events ---- */

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "trace/weigh.h"
+#include "walk/walker.h"
 
 /* Samples a second where none are asked for. */
 enum { PROF_DEFAULT_HZ = 99 };
@@ -38,6 +39,8 @@ int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 		     struct cairn_trace *probes,
 		     int (*on_record)(void *ctx, void *record, size_t size), void *ctx,
 		     struct cairn_err *err);
+
+struct walker_maps prof_kernel_maps(const struct prof_kernel *k);
 
 /*
  * prof_kernel_start - samples from now on

@@ -105,13 +105,13 @@ static int location_of(struct naming *n, uint64_t frame, uint32_t *ret, struct c
 	uint64_t id;
 	int rc;
 
-	if (!(frame & PROF_KERNEL))
-		frame &= ~PROF_ASSUMED;
+	if (!(frame & WALK_KERNEL))
+		frame &= ~WALK_ASSUMED;
 	if (map_get(&n->location_ids, frame, &id)) {
 		*ret = (uint32_t)id;
 		return 0;
 	}
-	if (frame & PROF_KERNEL)
+	if (frame & WALK_KERNEL)
 		rc = location_in_kernel(n, frame, ret, err);
 	else
 		rc = location_in_file(n, frame, NULL, ret, err);
@@ -137,7 +137,7 @@ static int location_at_site(struct naming *n, uint64_t frame, uint32_t number, u
 	struct name_site s;
 	int rc;
 
-	frame &= ~PROF_ASSUMED;
+	frame &= ~WALK_ASSUMED;
 	if (!site)
 		return location_of(n, frame, ret, err);
 	kept = kept_at(n, number);
@@ -168,7 +168,7 @@ static int location_in_stack(struct naming *n, const struct prof_stack *s, size_
 static int location_of_address(struct naming *n, const struct prof_stack *s, size_t i, int pid,
 			       uint32_t *ret, struct cairn_err *err)
 {
-	uint64_t at = prof_unfiled(n->samples->frames.p[i]);
+	uint64_t at = walk_unfiled(n->samples->frames.p[i]);
 	const struct made_place *place = made_names_place(&n->names->made, pid, at);
 
 	return place && place->frame ? location_in_stack(n, s, i, place->frame, ret, err)
@@ -184,7 +184,7 @@ static int name_stack(struct naming *n, const struct prof_stack *s, struct cairn
 		uint64_t frame = n->samples->frames.p[i];
 		uint32_t location;
 
-		if (!(frame & PROF_KERNEL) && frame & PROF_RAW) {
+		if (!(frame & WALK_KERNEL) && frame & WALK_RAW) {
 			n->of_frame[i] = OF_PROCESS;
 			continue;
 		}
@@ -412,7 +412,7 @@ static int make_profile(struct naming *n, const struct prof_values *values, stru
 }
 
 int prof_names_profile(struct prof_names *names, const struct prof_samples *samples,
-		       struct prof_file *const *files, size_t n_files,
+		       struct walk_file *const *files, size_t n_files,
 		       const struct prof_values *values, struct cairn_profile **ret,
 		       struct cairn_err *err)
 {

@@ -9,15 +9,15 @@
  *	name_file.c      frames in files: functions, inlined calls, lines
  *	name_kernel.c    frames in the kernel
  *	name_made.c      frames in code that was made at run time
- *	name_site.c      frames at sites of probes
  *	name_function.c  how a function is shown, and notes
+ *	prof.c           the run; kernel.c, probes.c, tracepoint.c, samples.c: what is sampled
  */
 #ifndef PROF_NAME_H
 #define PROF_NAME_H
 
 #include <cairn/prof.h>
 
-#include "prof/files.h"
+#include "walk/files.h"
 #include "prof/samples.h"
 
 struct prof_names_opts {
@@ -99,7 +99,7 @@ struct prof_values prof_values_of(enum cairn_prof_event event, unsigned int hz);
  * Returns 0; -ENOMEM; -ERANGE as cairn_profile_add_sample().
  */
 int prof_names_profile(struct prof_names *names, const struct prof_samples *samples,
-		       struct prof_file *const *files, size_t n_files,
+		       struct walk_file *const *files, size_t n_files,
 		       const struct prof_values *values, struct cairn_profile **ret,
 		       struct cairn_err *err);
 

@@ -16,6 +16,7 @@
 
 #include "elf/elf.h"
 #include "prof/name_impl.h"
+#include "trace/site_frames.h"
 
 #define PAGE 4096u
 
@@ -38,7 +39,7 @@ static int make_in_memory(const struct cairn_binary *bin, struct cairn_sidecar *
 }
 
 /* Whatever fails but memory: symbols name the file's frames. */
-static int make_sidecar(struct naming *n, const struct prof_file *file, struct named_file *named)
+static int make_sidecar(struct naming *n, const struct walk_file *file, struct named_file *named)
 {
 	const struct prof_names_opts *opts = n->names->opts;
 	struct cairn_err err = {0};
@@ -55,9 +56,9 @@ static int make_sidecar(struct naming *n, const struct prof_file *file, struct n
 }
 
 /* Of what ran. */
-static void read_build_id(const struct prof_file *file, struct named_file *named)
+static void read_build_id(const struct walk_file *file, struct named_file *named)
 {
-	const struct prof_identity *known = &file->identity;
+	const struct walk_identity *known = &file->identity;
 	size_t len = known->n_build_id, n = 0;
 	const uint8_t *id = len ? known->build_id : cairn_binary_build_id(file->bin, &len);
 
@@ -66,7 +67,7 @@ static void read_build_id(const struct prof_file *file, struct named_file *named
 }
 
 /* Stacks end in such a file, or are assumed there. */
-static int note_file(struct naming *n, const struct prof_file *file)
+static int note_file(struct naming *n, const struct walk_file *file)
 {
 	char *text;
 	int rc = asprintf(&text, "%s: %s", file->path, file->note);
@@ -78,7 +79,7 @@ static int note_file(struct naming *n, const struct prof_file *file)
 	return rc;
 }
 
-static int note_cut(struct naming *n, const struct prof_file *file)
+static int note_cut(struct naming *n, const struct walk_file *file)
 {
 	char *text;
 	int rc = asprintf(&text, "%s: became shorter; its frames have no names", file->path);
@@ -90,7 +91,7 @@ static int note_cut(struct naming *n, const struct prof_file *file)
 	return rc;
 }
 
-static int note_written(struct naming *n, const struct prof_file *file)
+static int note_written(struct naming *n, const struct walk_file *file)
 {
 	char *text;
 	int rc = asprintf(&text,
@@ -106,7 +107,7 @@ static int note_written(struct naming *n, const struct prof_file *file)
 }
 
 /* What is needed to name the frames of a file; 0 or -ENOMEM. */
-static int make_ready(struct naming *n, const struct prof_file *file, struct named_file *named)
+static int make_ready(struct naming *n, const struct walk_file *file, struct named_file *named)
 {
 	const struct functions *functions;
 
@@ -227,11 +228,11 @@ static int function_of(struct naming *n, struct named_file *named, const struct 
 /* ---- locations ---- */
 
 /* The part of the file that has the address, as if it were loaded where it was linked to. */
-static int mapping_of(struct naming *n, const struct prof_file *file,
+static int mapping_of(struct naming *n, const struct walk_file *file,
 		      const struct named_file *named, uint64_t at, uint32_t *ret,
 		      struct cairn_err *err)
 {
-	struct cairn_profile_mapping m = {.limit = PROF_AT_MASK,
+	struct cairn_profile_mapping m = {.limit = WALK_AT_MASK,
 					  .path = file->path,
 					  .build_id = named->build_id,
 					  .is_linked = true};
@@ -249,7 +250,7 @@ static int mapping_of(struct naming *n, const struct prof_file *file,
 	return cairn_profile_add_mapping(n->p, &m, ret, err);
 }
 
-static bool symbol_of(const struct prof_file *file, const struct cairn_sidecar *sidecar,
+static bool symbol_of(const struct walk_file *file, const struct cairn_sidecar *sidecar,
 		      struct cairn_vaddr at, const char **ret, struct cairn_vaddr *ret_start)
 {
 	if (sidecar && cairn_sidecar_symbol_of(sidecar, at, ret, ret_start))
@@ -270,7 +271,7 @@ static int lines_of(struct naming *n, struct named_file *named, struct cairn_vad
 	if (named->sidecar && cairn_sidecar_covers(named->sidecar, at))
 		n_frames = cairn_sidecar_frames(named->sidecar, at, frames, CAIRN_FRAMES_MAX);
 	if (site)
-		n_frames = site_frames(site, frames, n_frames);
+		n_frames = site_frames(site->function, site->site, frames, n_frames);
 	for (size_t i = 0; rc == 0 && i < n_frames; i++) {
 		if (!frames[i].function && !frames[i].name)
 			continue;
@@ -280,7 +281,7 @@ static int lines_of(struct naming *n, struct named_file *named, struct cairn_vad
 	return rc;
 }
 
-static int location_at(struct naming *n, const struct prof_file *file, struct named_file *named,
+static int location_at(struct naming *n, const struct walk_file *file, struct named_file *named,
 		       struct cairn_vaddr at, const struct name_site *site, uint32_t *ret,
 		       struct cairn_err *err)
 {
@@ -308,9 +309,9 @@ static int location_at(struct naming *n, const struct prof_file *file, struct na
 int location_in_file(struct naming *n, uint64_t frame, const struct name_site *site, uint32_t *ret,
 		     struct cairn_err *err)
 {
-	size_t number = (frame >> PROF_FILE_SHIFT) & PROF_FILE_MASK;
-	struct prof_file *file = number < n->n_files ? n->files[number] : NULL;
-	struct cairn_vaddr at = {frame & PROF_AT_MASK};
+	size_t number = (frame >> WALK_FILE_SHIFT) & WALK_FILE_MASK;
+	struct walk_file *file = number < n->n_files ? n->files[number] : NULL;
+	struct cairn_vaddr at = {frame & WALK_AT_MASK};
 	struct cairn_profile_location l = {.address = at.v};
 
 	/* The engine has no such file: the frame is not lost, but has an address only. */
@@ -344,7 +345,7 @@ int map_program(struct naming *n, struct cairn_err *err)
 	uint64_t at;
 
 	for (size_t i = 0; program && i < n->n_files; i++) {
-		const struct prof_file *file = n->files[i];
+		const struct walk_file *file = n->files[i];
 
 		if (!file || !file->bin || strcmp(file->path, program) != 0 ||
 		    !code_of(file->bin, &at))

@@ -85,7 +85,7 @@ struct known_function {
 	uint32_t id;
 };
 
-/* What naming needs of a file, beside struct prof_file. */
+/* What naming needs of a file, beside struct walk_file. */
 struct named_file {
 	const struct cairn_sidecar *sidecar; /* NULL: there is none, or not looked for yet */
 	struct cairn_sidecar *made;          /* the same, if it was made here */
@@ -116,7 +116,7 @@ struct site_location {
 struct naming {
 	struct prof_names *names;
 	const struct prof_samples *samples;
-	struct prof_file *const *files;
+	struct walk_file *const *files;
 	size_t n_files;
 	struct cairn_profile *p;
 	struct named_file *named; /* parallel to files */
@@ -135,16 +135,6 @@ struct name_site {
 	const struct cairn_site *site;
 	struct cairn_vaddr probed; /* the address of the probe itself */
 };
-
-/*
- * site_frames - the functions around a site, from the probed one outwards
- *
- * @frames  those around its address, the innermost first: @n of them, with room for
- *          CAIRN_FRAMES_MAX
- * Functions that are inlined into the probed one are left out. Where the address is not of the
- * copy, its chain of calls says what is around it. Returns their number.
- */
-size_t site_frames(const struct name_site *site, struct cairn_frame *frames, size_t n);
 
 /*
  * location_in_file, _in_kernel, _made - the location of a frame

@@ -57,7 +57,7 @@ static void find_in_file(struct made_place *place, const struct prof_names_opts 
 {
 	if (place->is_named || !opts->frame_of)
 		return;
-	if (place->at & PROF_MADE)
+	if (place->at & WALK_MADE)
 		return;
 	place->frame = opts->frame_of(opts->frame_of_ctx, place->pid, place->at);
 	place->is_named = place->frame != 0;
@@ -72,8 +72,8 @@ static int collect(struct made_names *made, const struct prof_samples *samples)
 		for (size_t i = s->n_kernel; i < s->n; i++) {
 			uint64_t frame = samples->frames.p[s->first + i];
 
-			if (!(frame & PROF_KERNEL) && frame & PROF_RAW &&
-			    add(made, (int)c->pid, prof_unfiled(frame)) < 0)
+			if (!(frame & WALK_KERNEL) && frame & WALK_RAW &&
+			    add(made, (int)c->pid, walk_unfiled(frame)) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -135,10 +135,10 @@ static int keep_range(struct made_place *place, struct arena *arena,
 /* Code of a JIT that is there no more has no name: what is there now is other code. */
 static bool is_of_its_time(const struct made_place *place, const struct cairn_code_range *range)
 {
-	uint64_t epoch = place->at >> PROF_EPOCH_SHIFT & PROF_EPOCH_MASK;
+	uint64_t epoch = place->at >> WALK_EPOCH_SHIFT & WALK_EPOCH_MASK;
 
-	return !(place->at & PROF_MADE) ||
-	       (range && (range->generation & PROF_EPOCH_MASK) == epoch);
+	return !(place->at & WALK_MADE) ||
+	       (range && (range->generation & WALK_EPOCH_MASK) == epoch);
 }
 
 /* @i is an index, as the vector of frames may move. -ETIMEDOUT: the handle is of no more use. */
@@ -147,7 +147,7 @@ static int name_place(struct made_names *made, size_t i, struct cairn_code *code
 {
 	struct made_place *place = &made->places.p[i];
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
-	struct cairn_addr at = {prof_unfiled_address(place->at)};
+	struct cairn_addr at = {walk_unfiled_address(place->at)};
 	const struct cairn_code_range *range = cairn_code_find(code, at, 0);
 	int rc, n = is_of_its_time(place, range)
 			    ? cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, NULL, NULL)
@@ -247,7 +247,7 @@ static int mapping_of(struct naming *n, const struct made_place *place, uint32_t
 		      struct cairn_err *err)
 {
 	struct cairn_profile_mapping m = {
-		.limit = PROF_RAW_MASK, .path = "[anon]", .code = CAIRN_PROFILE_JIT};
+		.limit = WALK_RAW_MASK, .path = "[anon]", .code = CAIRN_PROFILE_JIT};
 
 	if (place && place->hi > place->lo) {
 		m.start = m.offset = place->lo;
@@ -275,7 +275,7 @@ int location_made(struct naming *n, const struct made_place *place, uint64_t at,
 		  struct cairn_err *err)
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX];
-	struct cairn_profile_location l = {.address = prof_unfiled_address(at), .lines = lines};
+	struct cairn_profile_location l = {.address = walk_unfiled_address(at), .lines = lines};
 	int rc = mapping_of(n, place, &l.mapping, err);
 
 	for (uint32_t i = 0; rc == 0 && place && i < place->n; i++) {

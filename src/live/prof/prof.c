@@ -5,6 +5,7 @@
  */
 #include <cairn/prof.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,28 +25,18 @@
 #include "base/opts.h"
 #include "base/scope.h"
 #include "launch/child.h"
-#include "perf/reports.h"
-#include "prof/command.h"
 #include "prof/kernel.h"
 #include "prof/name.h"
 #include "prof/probes.h"
-#include "prof/sampled.h"
 #include "prof/samples.h"
 #include "profile.skel.h"
-
-/* Some thousand mappings, in the time between two polls. */
-#define REPORT_BYTES ((size_t)256 * 1024)
+#include "walk/walker.h"
 
 /* How often code made at run time is looked at, if a process describes it to GDB or in a jitdump. */
-#define LOOK_EVERY_MS    10
+#define LOOK_EVERY_MS 10
 /* How often new addresses of code made at run time are named. */
-#define NAME_EVERY_NS    200000000u
-/* How long sampling waits for tables. */
-#define TABLES_WITHIN_NS 100000000u
-/* How often all processes are looked at because reports are lost. */
-#define RECOVER_EVERY_NS 500000000u
-/* How often files are looked at because somebody may write them. */
-#define FILES_EVERY_NS   1000000000u
+#define NAME_EVERY_NS 200000000u
+static_assert((int)WALK_N_ENDS == CAIRN_PROF_N_ENDS, "an end has one number");
 
 /* Samples that wait are taken as they are when they have more bytes. */
 enum { MAX_WAITING = 16 << 20 };
@@ -60,23 +51,17 @@ struct cairn_prof {
 	struct cairn_prof_opts opts;
 	struct prof_kernel kernel;
 	struct prof_probes probes;
-	struct prof_tables tables;
-	struct prof_files files;
-	struct sampled processes;
-	struct reports reports;
+	struct walker walker;
 	struct prof_samples samples;
 	struct cairn_prof_counts counts;
 	struct child child;
 	struct prof_names_opts names_opts;
 	struct prof_names *names;
-	struct prof_names *noted;               /* of the last window, for its notes; NULL */
-	char program[PATH_MAX];                 /* its path, if one is profiled */
-	uint64_t name_after_ns;                 /* CLOCK_MONOTONIC: not before, as it takes time */
-	uint64_t n_recovered, recover_after_ns; /* lost reports that were made up for; not before */
-	uint64_t files_after_ns;                /* the same, of a look at all files */
-	VEC(struct waiting) waiting;            /* in the order in which they came */
+	struct prof_names *noted;    /* of the last window, for its notes; NULL */
+	char program[PATH_MAX];      /* its path, if one is profiled */
+	uint64_t name_after_ns;      /* CLOCK_MONOTONIC: not before, as it takes time */
+	VEC(struct waiting) waiting; /* in the order in which they came */
 	size_t waiting_bytes;
-	VEC(int) to_look; /* processes of which samples show that their mappings are not known */
 	int epoll_fd;
 	uint64_t began_cpu_ns;
 	uint64_t opened_ns, first_ns;  /* CLOCK_MONOTONIC; of the first sample, 0: none */
@@ -95,75 +80,40 @@ static uint64_t now_ns(clockid_t clock)
 
 /* ---- what the kernel has ---- */
 
-/* The file in which a new stack ends. */
-static uint32_t file_of_last(const struct prof_sample *s)
+static struct walk_taken taken_of(const struct prof_sample *s, const uint64_t *frames, size_t n)
 {
-	const uint64_t *frames = (const uint64_t *)(s + 1);
-
-	return s->n_frames ? frames[s->n_frames - 1] >> PROF_FILE_SHIFT & PROF_FILE_MASK : 0;
-}
-
-/*
- * Frames that were in no known file when they were taken: reports that came since may tell their
- * file. How many of @frames are others then.
- */
-static size_t find_files(const struct cairn_prof *p, const struct prof_sample *s, uint64_t *frames,
-			 size_t n)
-{
-	size_t n_found = 0;
-
-	for (size_t i = s->n_kernel; i < n; i++) {
-		uint64_t frame = frames[i], found;
-
-		if (!(frame & PROF_RAW) || frame & PROF_MADE)
-			continue;
-		found = sampled_frame_at(&p->processes, (int)s->pid, prof_unfiled_address(frame),
-					 s->time_ns);
-		frames[i] = found ? found | (frame & PROF_ASSUMED) : frame;
-		n_found += found != 0;
-	}
-	return n_found;
-}
-
-/*
- * A stack that was made by hand begins in the last frame; its page was not in memory when the
- * kernel's program looked. Returns the end of such a stack, or that of @s.
- */
-static uint8_t find_begin(const struct cairn_prof *p, const struct prof_sample *s, uint64_t *frames,
-			  size_t n)
-{
-	if (s->end != CAIRN_PROF_UNDESCRIBED || n <= s->n_kernel ||
-	    !files_begins_context(&p->files, frames[n - 1]))
-		return s->end;
-	frames[n - 1]++;
-	for (size_t i = s->n_kernel; i < n; i++)
-		if (frames[i] & PROF_ASSUMED)
-			return CAIRN_PROF_ASSUMED;
-	return CAIRN_PROF_COMPLETE;
+	return (struct walk_taken){.pid = (int)s->pid,
+				   .time_ns = s->time_ns,
+				   .generation = s->generation,
+				   .end = s->end,
+				   .n_kernel = s->n_kernel,
+				   .n = n,
+				   .frames = frames};
 }
 
 /* A sample's frames as they are known by now. Returns as samples_add(); *@ret_end: its end. */
 static int take_sample(struct cairn_prof *p, const void *record, size_t size, uint8_t *ret_end)
 {
 	const struct prof_sample *s = record;
-	uint64_t own[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
+	uint64_t own[WALK_MAX_KERNEL + WALK_MAX_FRAMES];
 	size_t n;
 	const uint64_t *frames = samples_frames(&p->samples, record, size, &n);
-	size_t sound = frames ? sampled_sound(&p->processes, s, frames, n) : n;
+	struct walk_taken taken, now;
 
 	*ret_end = s->end;
 	if (!frames)
 		return samples_add(&p->samples, record, size);
-	memcpy(own, frames, n * sizeof(*frames));
-	*ret_end = sound < n ? CAIRN_PROF_NO_MAPPING : find_begin(p, s, own, n);
-	if (!find_files(p, s, own, sound) && sound == n && *ret_end == s->end)
+	taken = taken_of(s, frames, n);
+	if (!walker_resolve(&p->walker, &taken, own, &now))
 		return samples_add(&p->samples, record, size);
-	return samples_add_as(&p->samples, record, size, own, sound, *ret_end);
+	*ret_end = now.end;
+	return samples_add_as(&p->samples, record, size, own, now.n, now.end);
 }
 
 static int take_record(struct cairn_prof *p, const void *record, size_t size)
 {
 	const struct prof_sample *s = record;
+	struct walk_taken taken;
 	uint8_t end;
 	int rc = take_sample(p, record, size, &end);
 
@@ -174,12 +124,8 @@ static int take_record(struct cairn_prof *p, const void *record, size_t size)
 		p->first_ns = s->time_ns;
 	if (probes_count(&p->probes, s) < 0)
 		return -ENOMEM;
-	if (s->end == CAIRN_PROF_NOT_READY && s->is_new)
-		files_hurry(&p->files, file_of_last(s));
-	if (s->end == CAIRN_PROF_NO_PROCESS || s->end == CAIRN_PROF_NO_MAPPING ||
-	    (end == CAIRN_PROF_UNDESCRIBED && s->is_new))
-		return VEC_ADD(&p->to_look, (int)s->pid) ? 0 : -ENOMEM;
-	return 0;
+	taken = taken_of(s, (const uint64_t *)(s + 1), s->n_frames);
+	return walker_learn(&p->walker, &taken, end, s->is_new);
 }
 
 /*
@@ -192,7 +138,7 @@ static bool must_wait(const struct cairn_prof *p, const struct prof_sample *s, s
 
 	if (size < sizeof(*s))
 		return false;
-	return sampled_is_uncertain(&p->processes, (int)s->pid, s->time_ns) ||
+	return walker_is_uncertain(&p->walker, (int)s->pid, s->time_ns) ||
 	       (p->waiting.n && !samples_frames(&p->samples, s, size, &n));
 }
 
@@ -210,7 +156,7 @@ static int on_record(void *ctx, void *record, size_t size)
 	}
 	memcpy(w.record, record, size);
 	p->waiting_bytes += size;
-	p->processes.keeps_past = true;
+	p->walker.processes.keeps_past = true;
 	return 0;
 }
 
@@ -232,98 +178,21 @@ static int take_waiting(struct cairn_prof *p, bool all, struct cairn_err *err)
 		rc = rc < 0 ? rc : take_record(p, w.record, w.size);
 		free(w.record);
 	}
-	p->processes.keeps_past = p->waiting.n > 0;
+	p->walker.processes.keeps_past = p->waiting.n > 0;
 	return rc < 0 ? err_nomem(err, "samples") : 0;
-}
-
-static int apply(struct cairn_prof *p, const struct report *r, struct cairn_err *err)
-{
-	switch (r->kind) {
-	case REPORT_MAPPED:
-		return sampled_mapped(&p->processes, r->pid, r->time_ns, &r->mapping, err);
-	case REPORT_FORKED:
-		return sampled_forked(&p->processes, r->parent, r->pid, r->time_ns, err);
-	case REPORT_EXECED:
-		return sampled_execed(&p->processes, r->pid, r->time_ns, err);
-	case REPORT_EXITED:
-		return sampled_exited(&p->processes, r->pid, r->time_ns, err);
-	}
-	return 0;
-}
-
-static int take_reports(struct cairn_prof *p, struct cairn_err *err)
-{
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	int rc = reports_take(&p->reports, err);
-
-	p->processes.reported_ns = now;
-
-	for (size_t i = 0; i < p->reports.batch.n && rc == 0; i++)
-		rc = apply(p, &p->reports.batch.p[i], err);
-	if (rc || p->reports.n_lost == p->n_recovered || now < p->recover_after_ns)
-		return rc;
-	p->n_recovered = p->reports.n_lost;
-	p->recover_after_ns = now + RECOVER_EVERY_NS;
-	return sampled_recover(&p->processes, now, err);
-}
-
-static void on_ready(void *ctx, uint32_t number, const struct prof_file *file)
-{
-	struct cairn_prof *p = ctx;
-
-	sampled_file_ready(&p->processes, number, file);
-	p->counts.n_files += file->pages.n > 0;
-}
-
-/* Processes that samples showed to be unknown, or to have mappings that are not known. */
-static int look(struct cairn_prof *p, struct cairn_err *err)
-{
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	int rc = 0;
-
-	for (size_t i = 0; i < p->to_look.n && rc == 0; i++)
-		rc = sampled_look(&p->processes, p->to_look.p[i], now, err);
-	p->to_look.n = 0;
-	return rc;
-}
-
-static int on_written(void *ctx, uint32_t number)
-{
-	struct cairn_prof *p = ctx;
-	struct cairn_err err = {0};
-
-	return sampled_file_written(&p->processes, number, &err);
-}
-
-/* Files that are written again while processes run them. */
-static int look_at_files(struct cairn_prof *p, struct cairn_err *err)
-{
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
-
-	if (now < p->files_after_ns)
-		return 0;
-	p->files_after_ns = now + FILES_EVERY_NS;
-	return files_find_written(&p->files, on_written, p) < 0 ? err_nomem(err, "files") : 0;
 }
 
 static int take_over(struct cairn_prof *p, struct cairn_err *err)
 {
-	int rc = take_reports(p, err);
+	int rc = walker_follow(&p->walker, err);
 
-	rc = rc ? rc : sampled_look_for_ends(&p->processes, now_ns(CLOCK_MONOTONIC), err);
-	rc = rc ? rc : sampled_look_at_registries(&p->processes, err);
-	rc = rc ? rc : sampled_look_at_made(&p->processes, false, err);
 	rc = rc ? rc : take_waiting(p, false, err);
-	rc = rc ? rc : look_at_files(p, err);
-	rc = rc ? rc : sampled_read_outdated(&p->processes, now_ns(CLOCK_MONOTONIC), err);
-	rc = rc ? rc : files_put_tables(&p->files, &p->tables, on_ready, p, err);
-	rc = rc ? rc : sampled_publish(&p->processes, err);
+	rc = rc ? rc : walker_tell(&p->walker, err);
 	if (rc)
 		return rc;
 	if (ring_buffer__consume(p->kernel.ring) < 0)
 		return err_nomem(err, "samples");
-	rc = look(p, err);
-	return rc ? rc : sampled_publish(&p->processes, err);
+	return walker_look(&p->walker, err);
 }
 
 /* The same, and no sample waits. */
@@ -331,7 +200,7 @@ static int take_over_all(struct cairn_prof *p, struct cairn_err *err)
 {
 	int rc = take_over(p, err);
 
-	rc = rc ? rc : sampled_look_at_made(&p->processes, true, err);
+	rc = rc ? rc : watched_look_at_made(&p->walker.processes, true, err);
 	return rc ? rc : take_waiting(p, true, err);
 }
 
@@ -387,38 +256,30 @@ static int watch_all(struct cairn_prof *p, struct cairn_err *err)
 	if (p->epoll_fd < 0)
 		return err_set(err, -errno, "epoll_create1: %s", strerror(errno));
 	int rc = watch(p, ring_buffer__epoll_fd(p->kernel.ring), err);
-	rc = rc ? rc : watch(p, p->files.done_fd, err);
-	for (size_t i = 0; i < p->reports.rings.list.n && rc == 0; i++)
-		rc = watch(p, p->reports.rings.list.p[i].fd, err);
+	rc = rc ? rc : watch(p, p->walker.files.done_fd, err);
+	for (size_t i = 0; i < p->walker.reports.rings.list.n && rc == 0; i++)
+		rc = watch(p, p->walker.reports.rings.list.p[i].fd, err);
 	return rc;
 }
 
 static int open_kernel(struct cairn_prof *p, struct cairn_err *err)
 {
-	const struct profile_bpf *bpf;
-	const struct reports_opts report_opts = {.pid = -1, .ring_bytes = REPORT_BYTES};
 	int rc = prof_kernel_load(&p->kernel, &p->opts, p->probes.trace, on_record, p, err);
 
 	if (rc)
 		return rc;
-	bpf = p->kernel.bpf;
-	sampled_init(&p->processes, &p->files, bpf_map__fd(bpf->maps.segments),
-		     bpf_map__fd(bpf->maps.regions), bpf_map__fd(bpf->maps.processes), p->opts.all);
-	p->processes.tables = &p->tables;
-	files_tell_kernel(&p->files, bpf_map__fd(bpf->maps.inodes));
-	rc = tables_init(&p->tables, bpf_map__fd(bpf->maps.rows), bpf_map__fd(bpf->maps.pages),
-			 bpf_map__fd(bpf->maps.rules), err);
-	rc = rc ? rc : reports_open(&p->reports, &report_opts, err);
+	const struct walker_maps maps = prof_kernel_maps(&p->kernel);
+	rc = walker_open(&p->walker, &maps, p->opts.all, err);
 	return rc ? rc : watch_all(p, err);
 }
 
 /* Until its exec the command has the mappings of this process, and is not sampled. */
 static int add_command(struct cairn_prof *p, struct cairn_err *err)
 {
-	int rc = command_know_files(&p->files, p->program, err);
+	int rc = walker_know_command(&p->walker, p->program, err);
 
 	rc = rc ? rc : child_start(&p->child, p->opts.exe, p->opts.argv, err);
-	return rc ? rc : sampled_add_command(&p->processes, p->child.pid, err);
+	return rc ? rc : walker_add_command(&p->walker, p->child.pid, err);
 }
 
 /* Those that run already. A process may end while it is looked at. */
@@ -427,12 +288,12 @@ static int add_running(struct cairn_prof *p, struct cairn_err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->opts.n_pids && rc == 0; i++)
-		rc = sampled_add(&p->processes, p->opts.pids[i], true, err);
+		rc = walker_add(&p->walker, p->opts.pids[i], err);
 	if (rc == 0 && p->opts.all)
-		rc = sampled_add_running(&p->processes, err);
+		rc = walker_add_running(&p->walker, err);
 	if (rc == 0 && p->opts.argv)
 		rc = add_command(p, err);
-	return rc ? rc : sampled_publish(&p->processes, err);
+	return rc ? rc : walker_publish(&p->walker, err);
 }
 
 /* The program's path as its mappings have it; "" if there is none. */
@@ -454,7 +315,7 @@ static uint64_t frame_of(void *ctx, int pid, uint64_t at)
 {
 	struct cairn_prof *p = ctx;
 
-	return sampled_frame(&p->processes, pid, at);
+	return watched_frame(&p->walker.processes, pid, at);
 }
 
 /* One that is there, else one that is made. */
@@ -487,7 +348,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	p->opts = o;
 	p->samples.keeps_moments = o.moments;
 	p->samples.keeps_sum = o.event == CAIRN_PROF_PROBE;
-	p->epoll_fd = p->files.done_fd = -1;
+	p->epoll_fd = p->walker.files.done_fd = -1;
 	child_init(&p->child);
 	find_program(p);
 	p->names_opts = (struct prof_names_opts){.frame_of = frame_of,
@@ -501,7 +362,7 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 	p->began_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	p->opened_ns = now_ns(CLOCK_MONOTONIC);
 	rc = prof_names_new(&p->names_opts, &p->names, err);
-	rc = rc ? rc : files_init(&p->files, err);
+	rc = rc ? rc : walker_init(&p->walker, err);
 	rc = rc ? rc : probes_open(&p->probes, &p->opts, err);
 	rc = rc ? rc : open_kernel(p, err);
 	rc = rc ? rc : add_running(p, err);
@@ -517,35 +378,12 @@ int cairn_prof_open(const struct cairn_prof_opts *opts, struct cairn_prof **ret,
 
 int cairn_prof_prepare(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 {
-	struct pollfd done = {.fd = p->files.done_fd, .events = POLLIN};
-	int rc = take_over(p, err);
-
-	if (rc < 0 || !files_n_waited_for(&p->files))
-		return rc;
-	if (poll(&done, 1, timeout_ms) < 0 && errno == EINTR)
-		return -EINTR;
-	rc = take_over(p, err);
-	return rc ? rc : (int)files_n_waited_for(&p->files);
-}
-
-/* The tables of what runs already: the first stacks need them. */
-static int wait_for_tables(struct cairn_prof *p, struct cairn_err *err)
-{
-	uint64_t until = now_ns(CLOCK_MONOTONIC) + TABLES_WITHIN_NS, now = until - TABLES_WITHIN_NS;
-	int rc = 1;
-
-	while (rc > 0 && now < until) {
-		rc = cairn_prof_prepare(p, (int)((until - now + 999999) / 1000000), err);
-		now = now_ns(CLOCK_MONOTONIC);
-	}
-	rc = rc == -ENOMEM ? rc : take_over(p, err);
-	/* Putting a large table in takes a while, in which processes go on. */
-	return rc ? rc : take_over(p, err);
+	return walker_prepare(&p->walker, timeout_ms, err);
 }
 
 int cairn_prof_start(struct cairn_prof *p, struct cairn_err *err)
 {
-	int rc = wait_for_tables(p, err);
+	int rc = walker_wait_for_tables(&p->walker, err);
 
 	p->began_ns = (int64_t)now_ns(CLOCK_REALTIME);
 	p->started_ns = now_ns(CLOCK_MONOTONIC);
@@ -572,7 +410,7 @@ int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 	struct epoll_event e[8];
 	uint64_t before = p->samples.n;
 	/* Nobody reports that code was made, and samples of it wait for a look. */
-	if (p->processes.n_made && (timeout_ms < 0 || timeout_ms > LOOK_EVERY_MS))
+	if (p->walker.processes.n_made && (timeout_ms < 0 || timeout_ms > LOOK_EVERY_MS))
 		timeout_ms = LOOK_EVERY_MS;
 	int n = epoll_wait(p->epoll_fd, e, 8, timeout_ms);
 
@@ -586,7 +424,7 @@ int cairn_prof_poll(struct cairn_prof *p, int timeout_ms, struct cairn_err *err)
 
 bool cairn_prof_targets_gone(const struct cairn_prof *p)
 {
-	return !p->opts.all && !p->processes.n_listed;
+	return !p->opts.all && !p->walker.processes.n_listed;
 }
 
 /* The report of a process's end comes a moment before it can be waited for. */
@@ -594,7 +432,7 @@ static void reap(struct cairn_prof *p)
 {
 	struct timespec moment = {.tv_nsec = 10000000};
 
-	for (int i = 0; i < 100 && p->child.pid && !p->processes.n_listed; i++) {
+	for (int i = 0; i < 100 && p->child.pid && !p->walker.processes.n_listed; i++) {
 		if (child_reap(&p->child))
 			return;
 		nanosleep(&moment, NULL);
@@ -617,17 +455,19 @@ void cairn_prof_counts(const struct cairn_prof *p, struct cairn_prof_counts *ret
 	*ret = p->counts;
 	prof_kernel_counts(&p->kernel, ret);
 	ret->n_samples = p->samples.n;
+	ret->n_files = p->walker.n_files;
 	ret->n_lost += p->samples.n_broken;
 	ret->n_stacks = p->samples.stacks.n;
 	ret->n_frames = p->samples.frames.n;
-	ret->n_rows = p->tables.n_rows;
-	ret->kernel_bytes = prof_kernel_bytes(&p->kernel) + chunks_bytes(&p->tables.rows) +
-			    chunks_bytes(&p->tables.pages) + chunks_bytes(&p->processes.segments) +
-			    chunks_bytes(&p->processes.regions);
+	ret->n_rows = p->walker.tables.n_rows;
+	ret->kernel_bytes = prof_kernel_bytes(&p->kernel) + chunks_bytes(&p->walker.tables.rows) +
+			    chunks_bytes(&p->walker.tables.pages) +
+			    chunks_bytes(&p->walker.processes.segments) +
+			    chunks_bytes(&p->walker.processes.regions);
 	ret->own_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - p->began_cpu_ns;
 	ret->first_sample_ns = p->first_ns > p->opened_ns ? p->first_ns - p->opened_ns : 0;
-	ret->n_lost_mappings = p->reports.n_lost;
-	ret->n_left_out = p->processes.n_left_out;
+	ret->n_lost_mappings = p->walker.reports.n_lost;
+	ret->n_left_out = p->walker.processes.n_left_out;
 	for (int i = PROF_UNAVAILABLE; i < PROF_N_STATES; i++)
 		ret->n_without_value += p->samples.n_states[i];
 }
@@ -681,8 +521,8 @@ static int make_profile(struct cairn_prof *p, struct cairn_profile **ret, struct
 	values.run.time_ns = p->began_ns;
 	values.run.duration_ns = p->duration_ns;
 	values.started_ns = p->started_ns;
-	return prof_names_profile(p->names, &p->samples, p->files.list.p, p->files.list.n, &values,
-				  ret, err);
+	return prof_names_profile(p->names, &p->samples, p->walker.files.list.p,
+				  p->walker.files.list.n, &values, ret, err);
 }
 
 static void drop_noted(struct cairn_prof *p)
@@ -738,8 +578,8 @@ int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct c
 	}
 	p->began_ns += p->duration_ns;
 	p->started_ns = now;
-	sampled_mark_used(&p->processes);
-	files_release_unused(&p->files);
+	watched_mark_used(&p->walker.processes);
+	files_release_unused(&p->walker.files);
 	return 0;
 }
 
@@ -770,17 +610,13 @@ void cairn_prof_close(struct cairn_prof *p)
 	child_end(&p->child);
 	prof_kernel_free(&p->kernel);
 	probes_close(&p->probes);
-	sampled_fini(&p->processes);
-	tables_fini(&p->tables);
-	files_fini(&p->files);
-	reports_close(&p->reports);
+	walker_fini(&p->walker);
 	samples_fini(&p->samples);
 	prof_names_free(p->names);
 	prof_names_free(p->noted);
 	for (size_t i = 0; i < p->waiting.n; i++)
 		free(p->waiting.p[i].record);
 	VEC_FREE(&p->waiting);
-	VEC_FREE(&p->to_look);
 	if (p->epoll_fd >= 0)
 		close(p->epoll_fd);
 	free(p);

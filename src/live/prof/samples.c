@@ -101,7 +101,7 @@ static int count(struct prof_samples *s, uint32_t stack, const struct prof_sampl
 static bool is_ours(const struct prof_sample *r, size_t size)
 {
 	return size >= sizeof(*r) && r->end < CAIRN_PROF_N_ENDS && r->state < PROF_N_STATES &&
-	       r->n_kernel <= PROF_MAX_KERNEL && r->n_frames <= PROF_MAX_KERNEL + PROF_MAX_FRAMES &&
+	       r->n_kernel <= WALK_MAX_KERNEL && r->n_frames <= WALK_MAX_KERNEL + WALK_MAX_FRAMES &&
 	       (size - sizeof(*r)) / sizeof(uint64_t) >= r->n_frames &&
 	       (!r->is_new || r->n_kernel <= r->n_frames);
 }
@@ -149,7 +149,7 @@ int samples_add_as(struct prof_samples *s, const void *record, size_t size, cons
 {
 	struct {
 		struct prof_sample sample;
-		uint64_t frames[PROF_MAX_KERNEL + PROF_MAX_FRAMES];
+		uint64_t frames[WALK_MAX_KERNEL + WALK_MAX_FRAMES];
 	} other;
 	uint64_t parts[3];
 	size_t all;

@@ -139,9 +139,10 @@ struct trace_site_entry {
 	__u32 op;
 	__u32 probe;
 	__u8 has_condition;
-	__u8 weight;    /* enum trace_weight */
-	__u8 is_signed; /* of aggregates: a bit per update whose number is signed */
-	__u8 returns;   /* TRACE_RETURNS_*; 0: the hit is complete at once */
+	__u8 weight : 4;     /* enum trace_weight */
+	__u8 is_inlined : 1; /* its caller is around it */
+	__u8 is_signed;      /* of aggregates: a bit per update whose number is signed */
+	__u8 returns;        /* TRACE_RETURNS_*; 0: the hit is complete at once */
 	__u32 return_op;
 };
 
@@ -155,6 +156,38 @@ struct trace_record {
 	__u32 faults; /* a bit per value whose memory could not be read */
 	char comm[16];
 	/* Values follow, where the fetch program put them. */
+};
+
+/*
+ * Stacks. A hit's is at the end of its record, or in its key: the hashes of the frames and of why
+ * they end. The stack itself was sent before.
+ */
+enum trace_stack_kind {
+	TRACE_STACKS_NONE,
+	TRACE_STACKS_WHOLE,
+	TRACE_STACKS_CALLER, /* the second frame alone */
+};
+
+struct trace_stack_ref {
+	__u64 id[2];      /* 0: there is none, as there was no room for it */
+	__u32 generation; /* of the process's mappings that the walk used */
+	__u32 pad;
+};
+
+#define TRACE_EXACT_MAX  8
+#define TRACE_SEEN_SLOTS 16384
+
+/* The record of a stack; its frames follow (walk/abi.h). No event has the time 0. */
+struct trace_stack {
+	__u64 mark; /* 0 */
+	__u64 id[2];
+	__u64 time_ns;
+	__u32 pid, generation;
+	__u16 n;
+	__u8 end; /* enum walk_end */
+	__u8 n_exact;
+	__u16 exact[TRACE_EXACT_MAX];
+	__u8 reserved[4];
 };
 
 /* Per probe and processor. */
@@ -272,7 +305,7 @@ struct trace_aggregate_plan {
 	__u32 n_key; /* bytes, a multiple of 8; 0: there is one row per probe */
 	__u32 n_cells;
 	__u32 n_probes;
-	__u32 pid, tid, comm, cpu, cgroup, site;
+	__u32 pid, tid, comm, cpu, cgroup, site, stack;
 	struct trace_update updates[TRACE_UPDATES_MAX];
 };
 

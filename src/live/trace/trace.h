@@ -15,6 +15,7 @@
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
  *	move.c, boundary.c  the instruction that is probed
+ *	site_frames.c  the functions around a site
  *	weigh.h  probes for a program of another module, whose hits have a number
  *	site_tables.c  what the kernel's program reads of sites
  *	load.c, attach.c, verify.c, family.c  the kernel side; they share kernel.h

@@ -32,7 +32,7 @@ struct late_sample {
 	struct prof_sample sample;
 	__u64 pc, sp, absent; /* absent: the address that could not be read */
 	__u32 n_kernel, n_reads;
-	__u64 kernel[PROF_MAX_KERNEL];
+	__u64 kernel[WALK_MAX_KERNEL];
 };
 
 struct late {
@@ -60,23 +60,21 @@ int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work
 /* The sample as it was when it began to wait. */
 static __always_inline void take_late(struct walk *w, struct late_sample *l)
 {
-	struct prof_process *p;
+	struct walk_process *p;
 	__u32 tgid;
 
-	w->sample = l->sample;
-	tgid = w->sample.pid;
+	w->head = l->sample;
+	tgid = w->head.pid;
 	p = bpf_map_lookup_elem(&processes, &tgid);
-	if (p)
-		w->process = *p;
-	else
-		w->process.flags = w->process.n = w->process.generation = 0;
-	w->sample.generation = w->process.generation;
-	w->hash = seed + window;
+	use_process(w, p);
+	w->head.generation = w->process.generation;
+	w->hash = w->other_hash = seed + window;
+	w->max_frames = WALK_MAX_FRAMES;
 	w->n = 0;
 	w->n_reads = l->n_reads;
 	w->n_kernel = l->n_kernel;
-	if (w->n_kernel > PROF_MAX_KERNEL)
-		w->n_kernel = PROF_MAX_KERNEL;
+	if (w->n_kernel > WALK_MAX_KERNEL)
+		w->n_kernel = WALK_MAX_KERNEL;
 	bpf_probe_read_kernel(w->frames, sizeof(l->kernel), l->kernel);
 	hash_kernel(w);
 }
@@ -111,13 +109,15 @@ __noinline int walk_late(struct late_sample *l, int may_wait)
 	if (!l)
 		return 1;
 	w = take_walk(bpf_get_smp_processor_id());
-	if (!w)
+	if (!w) {
+		count_lost();
 		return 1;
+	}
 	take_late(w, l);
-	w->end = END_UNREADABLE;
+	w->end = WALK_END_UNREADABLE;
 	if (has_same_regs(w, l))
 		walk_user(w);
-	may_wait = may_wait && w->end == END_UNREADABLE;
+	may_wait = may_wait && w->end == WALK_END_UNREADABLE;
 	l->absent = w->last_read;
 	l->n_reads = w->n_reads;
 	if (!may_wait) {
@@ -159,17 +159,17 @@ static __always_inline int schedule(struct late *l)
 /* Whether the walk ended for want of a page, and the sample follows when the task has read it. */
 static __always_inline int waits_for_page(struct walk *w)
 {
-	__u32 slot = w->sample.tid % LATE_SLOTS;
+	__u32 slot = w->head.tid % LATE_SLOTS;
 	struct late *l;
 	struct counts *c = own_counts();
 
-	if (!c || w->end != END_UNREADABLE)
+	if (!c || w->end != WALK_END_UNREADABLE)
 		return 0;
 	l = bpf_map_lookup_elem(&late_samples, &slot);
 	/* The task cannot come to its return before this program ends: the slot is filled in time. */
 	if (!l || schedule(l))
 		return 0;
-	l->kept.sample = w->sample;
+	l->kept.sample = w->head;
 	l->kept.pc = w->began_pc;
 	l->kept.sp = w->began_sp;
 	l->kept.absent = w->last_read;

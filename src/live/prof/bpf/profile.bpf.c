@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-#include "walk_maps.bpf.h"
+#include "../abi.h"
 
 #define CORE __attribute__((preserve_access_index))
 
@@ -30,33 +30,22 @@ struct task_struct___old {
 	long state; /* before 5.14 */
 } CORE;
 
-#include "learn.bpf.h"
 #define FETCH_NEVER_SLEEPS
 #define FETCH_FILE 32
 #include "trace/bpf/fetch.bpf.h"
+
+/* A run of a fetch program is here, as a function's stack has little room. */
+#define WALK_HEAD struct prof_sample
+#define WALK_OWN  struct run
+#include "walk/bpf/walk_run.bpf.h"
 
 /* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
 #define PF_NO_USER (0x00200000 | 0x00000010)
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PROF_MAX_PROCESSES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, struct prof_process);
-} processes SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct walk);
-} walks SEC(".maps");
 
 /* Events of which every so many are a sample; on each processor. */
 struct {
@@ -105,11 +94,9 @@ struct {
 
 const volatile __u8 all = 0, with_kernel = 1, in_cgroup = 0;
 const volatile __u32 own_tgid = 0;
-/* Walks of a processor; 1: none is interrupted by another. */
-const volatile __u32 n_walks = 1;
 /* For events that the program counts itself; 1: each is a sample. */
 const volatile __u64 period = 1;
-const volatile __u64 seed = 0, wakeup_bytes = 1 << 19;
+const volatile __u64 wakeup_bytes = 1 << 19;
 /* Another one makes other hashes: all stacks are sent again. */
 volatile __u64 window = 0;
 /* The profiler's pid namespace when it is not the first one; else 0. */
@@ -175,18 +162,18 @@ __noinline int hash_kernel(struct walk *w)
 {
 	if (!w)
 		return 0;
-	for (__u32 i = 0; i < PROF_MAX_KERNEL && i < w->n_kernel; i++)
+	for (__u32 i = 0; i < WALK_MAX_KERNEL && i < w->n_kernel; i++)
 		add_hash(w, w->frames[i]);
 	return 0;
 }
 
 static __always_inline void take_kernel(void *ctx, struct walk *w, __u64 skip)
 {
-	long n = bpf_get_stack(ctx, w->frames, PROF_MAX_KERNEL * 8, skip);
+	long n = bpf_get_stack(ctx, w->frames, WALK_MAX_KERNEL * 8, skip);
 
 	w->n_kernel = n > 0 ? (__u32)n / 8 : 0;
-	if (w->n_kernel > PROF_MAX_KERNEL)
-		w->n_kernel = PROF_MAX_KERNEL;
+	if (w->n_kernel > WALK_MAX_KERNEL)
+		w->n_kernel = WALK_MAX_KERNEL;
 	hash_kernel(w);
 }
 
@@ -223,62 +210,29 @@ static __always_inline void send(struct walk *w)
 	__u32 slot = w->hash & (PROF_SEEN_SLOTS - 1), n = w->n_kernel + w->n;
 	__u64 *sent = bpf_map_lookup_elem(&seen, &slot);
 
-	w->sample.stack = w->hash;
-	w->sample.end = w->end;
-	w->sample.n_kernel = (__u16)w->n_kernel;
-	w->sample.n_frames = 0;
-	w->sample.is_new = 0;
+	w->head.stack = w->hash;
+	w->head.end = w->end;
+	w->head.n_kernel = (__u16)w->n_kernel;
+	w->head.n_frames = 0;
+	w->head.is_new = 0;
 	if (!sent)
 		return;
 	if (*sent == w->hash) {
-		output(&w->sample, sizeof(w->sample));
+		output(&w->head, sizeof(w->head));
 		return;
 	}
-	if (n > PROF_MAX_KERNEL + PROF_MAX_FRAMES)
-		n = PROF_MAX_KERNEL + PROF_MAX_FRAMES;
-	w->sample.n_frames = (__u16)n;
-	w->sample.is_new = 1;
+	if (n > WALK_MAX_KERNEL + WALK_MAX_FRAMES)
+		n = WALK_MAX_KERNEL + WALK_MAX_FRAMES;
+	w->head.n_frames = (__u16)n;
+	w->head.is_new = 1;
 	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes
 			     ? BPF_RB_FORCE_WAKEUP
 			     : BPF_RB_NO_WAKEUP;
-	if (!bpf_ringbuf_output(&ring, &w->sample, sizeof(w->sample) + n * 8, wake)) {
+	if (!bpf_ringbuf_output(&ring, &w->head, sizeof(w->head) + n * 8, wake)) {
 		*sent = w->hash;
 		return;
 	}
 	count_lost();
-}
-
-/* Number of a walk that is free, and is taken; PROF_MAX_WALKS: all are in use. */
-__noinline int reserve_walk(void)
-{
-#pragma unroll
-	for (int i = 0; i < PROF_MAX_WALKS; i++) {
-		__u32 key = i;
-		struct walk *w = bpf_map_lookup_elem(&walks, &key);
-
-		if (w && (n_walks == 1 || !__sync_lock_test_and_set(&w->is_taken, 1)))
-			return i;
-	}
-	return PROF_MAX_WALKS;
-}
-
-/* Room for a walk; NULL, and the sample is lost: all are in use. */
-static __always_inline struct walk *take_walk(__u32 cpu)
-{
-	__u32 key = (__u32)reserve_walk();
-	struct walk *w = bpf_map_lookup_elem(&walks, &key);
-
-	if (w)
-		w->cache = key ? PROF_NO_CACHE : cpu;
-	else
-		count_lost();
-	return w;
-}
-
-static __always_inline void leave_walk(struct walk *w)
-{
-	if (n_walks > 1)
-		__sync_lock_test_and_set(&w->is_taken, 0);
 }
 
 /* Whether this event is one of which there is a sample. */
@@ -298,36 +252,36 @@ static __always_inline int is_due(void)
  */
 static __always_inline struct walk *begin(__u32 *ret_tid)
 {
-	struct prof_process *p;
+	struct walk_process *p;
 	struct walk *w;
 	__u32 cpu = bpf_get_smp_processor_id(), tgid, tid;
 
 	if (!current_ids(&tgid, &tid) || !tid || tgid == own_tgid)
 		return NULL;
 	p = bpf_map_lookup_elem(&processes, &tgid);
-	if (!all && !(p && p->flags & PROF_IS_TARGET))
+	if (!all && !(p && p->flags & WALK_IS_TARGET))
 		return NULL;
 	if (in_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
 		return NULL;
 	w = take_walk(cpu);
-	if (!w)
+	if (!w) {
+		count_lost();
 		return NULL;
-	if (p)
-		w->process = *p;
-	else
-		w->process.flags = w->process.n = w->process.generation = 0;
-	w->hash = seed + window;
+	}
+	use_process(w, p);
+	w->hash = w->other_hash = seed + window;
+	w->max_frames = WALK_MAX_FRAMES;
 	w->n = w->n_kernel = 0;
 	w->n_reads = 0;
-	w->sample.time_ns = bpf_ktime_get_ns();
-	w->sample.weight = period;
-	w->sample.site = 0;
-	w->sample.state = PROF_WEIGHED;
-	w->sample.pid = tgid;
-	w->sample.tid = tid;
-	w->sample.cpu = (__u16)cpu;
-	w->sample.generation = w->process.generation;
-	bpf_get_current_comm(w->sample.comm, sizeof(w->sample.comm));
+	w->head.time_ns = bpf_ktime_get_ns();
+	w->head.weight = period;
+	w->head.site = 0;
+	w->head.state = PROF_WEIGHED;
+	w->head.pid = tgid;
+	w->head.tid = tid;
+	w->head.cpu = (__u16)cpu;
+	w->head.generation = w->process.generation;
+	bpf_get_current_comm(w->head.comm, sizeof(w->head.comm));
 	*ret_tid = tid;
 	return w;
 }
@@ -369,12 +323,12 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	if (has_user)
 		walk_user(w);
 	else
-		w->end = END_NO_USER;
+		w->end = WALK_END_NO_USER;
 	if (!may_wait || !waits_for_page(w)) {
 		finish(w);
 		send(w);
 	}
-	count_time(w->sample.time_ns);
+	count_time(w->head.time_ns);
 }
 
 static __always_inline int sample(struct bpf_perf_event_data *ctx, int may_wait)
@@ -418,10 +372,10 @@ static __always_inline int on_event(void *ctx)
 		if (take_task_regs(w))
 			walk_user(w);
 		else
-			w->end = END_NO_USER;
+			w->end = WALK_END_NO_USER;
 		finish(w);
 		send(w);
-		count_time(w->sample.time_ns);
+		count_time(w->head.time_ns);
 	}
 	leave_walk(w);
 	return 0;
@@ -452,49 +406,49 @@ static __always_inline void count_refused(int holds)
 
 /*
  * Runs the part of a fetch program that begins at @pc. As condition_holds(); w->tree is where the
- * next part begins, and w->sample.weight what the accumulator ends with. A function of its own, as
- * the state takes half of a program's stack, and the verifier looks at it once.
+ * next part begins, and w->head.weight what the accumulator ends with. A function of its own, which
+ * the verifier looks at once.
  */
 __noinline int run_part(struct walk *w, __u32 pc)
 {
-	struct run r;
+	struct run *r;
 	int result;
 
 	if (!w)
 		return -1;
+	r = &w->own;
 #pragma unroll
 	for (int i = 0; i < N_REGS; i++)
-		r.m.file[i] = w->regs[i];
-	r.m.file[FETCH_FILE_IP] = w->pc;
-	clear_slots(&r.m);
-	r.m.acc = 0;
-	r.pc = pc;
-	result = condition_holds(&r);
-	w->tree = r.pc;
-	w->sample.weight = r.m.acc;
+		r->m.file[i] = w->regs[i];
+	r->m.file[FETCH_FILE_IP] = w->pc;
+	r->m.acc = 0;
+	r->pc = pc;
+	result = condition_holds(r);
+	w->tree = r->pc;
+	w->head.weight = r->m.acc;
 	return result;
 }
 
 /* The weight of the hit, by the program at @pc. */
 static __always_inline void take_weight(struct walk *w, __u32 pc, __u8 kind)
 {
-	w->sample.weight = period;
+	w->head.weight = period;
 	if (kind == TRACE_WEIGHT_NONE)
 		return;
-	w->sample.state = PROF_UNAVAILABLE;
+	w->head.state = PROF_UNAVAILABLE;
 	if (kind == TRACE_WEIGHT_FETCHED)
-		w->sample.state = run_part(w, pc) < 0           ? PROF_NOT_READ
-				  : (__s64)w->sample.weight < 0 ? PROF_TOO_LARGE
-								: PROF_WEIGHED;
-	if (w->sample.state != PROF_WEIGHED)
-		w->sample.weight = 0;
+		w->head.state = run_part(w, pc) < 0         ? PROF_NOT_READ
+				: (__s64)w->head.weight < 0 ? PROF_TOO_LARGE
+							    : PROF_WEIGHED;
+	if (w->head.state != PROF_WEIGHED)
+		w->head.weight = 0;
 }
 
-/* Whether the hit of w->sample.site is one that was asked for. */
+/* Whether the hit of w->head.site is one that was asked for. */
 static __always_inline int is_hit(struct walk *w)
 {
 	const struct trace_site_entry *entry;
-	__u32 site = w->sample.site, pc;
+	__u32 site = w->head.site, pc;
 	int holds;
 
 	entry = bpf_map_lookup_elem(&sites, &site);
@@ -522,17 +476,17 @@ int on_probe(struct pt_regs *ctx)
 
 	if (!w)
 		return 0;
-	w->sample.site = (__u32)bpf_get_attach_cookie(ctx);
+	w->head.site = (__u32)bpf_get_attach_cookie(ctx);
 #pragma unroll
 	for (int i = 0; i < N_RAW_REGS; i++)
 		w->raw[i] = regs[i];
 	take_regs(w);
 	if (is_hit(w) && is_due()) {
 		walk_user(w);
-		add_hash(w, w->sample.site);
+		add_hash(w, w->head.site);
 		finish(w);
 		send(w);
-		count_time(w->sample.time_ns);
+		count_time(w->head.time_ns);
 	}
 	leave_walk(w);
 	return 0;
@@ -564,11 +518,11 @@ static __always_inline void on_block(void *ctx)
 	if (take_task_regs(w))
 		walk_user(w);
 	else
-		w->end = END_NO_USER;
+		w->end = WALK_END_NO_USER;
 	finish(w);
-	w->sample.state = PROF_STACK_ONLY;
+	w->head.state = PROF_STACK_ONLY;
 	send(w);
-	kept = w->sample;
+	kept = w->head;
 	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY))
 		count_lost();
 	count_time(kept.time_ns);
@@ -597,40 +551,24 @@ int on_switch(__u64 *ctx)
 	return 0;
 }
 
-/* A child has the mappings of its parent, and is sampled as it is. */
+/* Elsewhere than in the first pid namespace these are not the profiler's numbers. */
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	__u32 from = (__u32)parent->tgid, to = (__u32)child->tgid;
-	struct prof_process *p, copy;
 
-	/* Elsewhere than in the first pid namespace these are not the profiler's numbers. */
-	if (from == to || pidns_ino)
-		return 0;
-	p = bpf_map_lookup_elem(&processes, &from);
-	if (!p) {
-		bpf_map_delete_elem(&processes, &to);
-		return 0;
-	}
-	copy = *p;
-	bpf_map_update_elem(&processes, &to, &copy, BPF_ANY);
+	if (!pidns_ino)
+		walk_forked((__u32)parent->tgid, (__u32)child->tgid);
 	return 0;
 }
 
-/* The mappings are others; nothing is known of them until they are reported. */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	__u32 tgid = (__u32)task->tgid;
-	struct prof_process *p = bpf_map_lookup_elem(&processes, &tgid);
 
-	if (!p || pidns_ino)
-		return 0;
-	p->flags = p->flags & (PROF_IS_TARGET | PROF_IS_COMMAND) ? PROF_IS_TARGET : 0;
-	p->n = 0;
-	p->generation = 0;
+	if (!pidns_ino)
+		walk_execed((__u32)task->tgid);
 	return 0;
 }
 

@@ -67,14 +67,6 @@ static __always_inline long fetch_read_str(void *to, __u32 n, __u64 from)
 	return bpf_probe_read_user_str(to, n, (void *)from);
 }
 
-/* Written before they are read, for the verifier, where the run is on the stack. */
-static __always_inline void clear_slots(struct machine *m)
-{
-#pragma unroll
-	for (int i = FETCH_SLOT; i < FETCH_FILE; i++)
-		m->file[i] = 0;
-}
-
 /* 64-bit signed division, which the instruction set of older kernels lacks. */
 static __always_inline __u64 sdiv(__u64 a, __u64 b, int mod)
 {
@@ -228,6 +220,7 @@ struct run {
 	__u32 pc;
 	__u32 faults;
 	int result;
+	struct trace_stack_ref stack; /* of the hit, where it is wanted */
 };
 
 /*
@@ -275,11 +268,23 @@ static long condition_step(__u32 i, struct run *r)
 	return machine_step(op, &r->m) != 0;
 }
 
+/* What is handed to a callback of bpf_loop() is on the stack. */
+struct run_ref {
+	struct run *run;
+};
+
+static long condition_step_of(__u32 i, struct run_ref *ref)
+{
+	return condition_step(i, ref->run);
+}
+
 /* Runs the condition; leaves pc after its FILTER. Returns 1 when it holds, -1 when undecided. */
 static __always_inline int condition_holds(struct run *r)
 {
+	struct run_ref ref = {r};
+
 	r->result = -1;
-	REPEAT(condition_step, r);
+	REPEAT(condition_step_of, &ref);
 	return r->result;
 }
 
