@@ -21,8 +21,10 @@
 #include "say.h"
 #include "shared_opts.h"
 #include "sidecar.h"
+#include "stack.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_stack.h"
 
 /*
  * A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in
@@ -35,6 +37,7 @@ struct trace_values {
 	const char *command;
 	const char *out;
 	const char *backend;
+	const char *stack;
 	struct opt_list debug_dirs;
 	struct sidecar_wish wish;
 	struct aggregate_values aggregates;
@@ -55,6 +58,8 @@ static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "FILE", AT(out), "write the events to FILE"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "one JSON object per event, and one with the summary"},
+	{0, "stack", OPT_MAYBE, "N", AT(stack),
+	 "under each event its stack, as \"cairn stack\" prints it; the first N frames"},
 	AGGREGATE_OPTS(AT(aggregates)),
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
 	 "attach all sites that can be attached, and report the missing ones, instead of attaching "
@@ -103,8 +108,9 @@ static const struct example examples[] = {
 static int on_event(void *ctx, const struct cairn_event *event)
 {
 	struct session *session = ctx;
-	int r = cairn_event_print(event, session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
-				  session->out);
+	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
+	int r = session->names ? trace_stack_print(session, event)
+			       : cairn_event_print(event, style, session->out);
 
 	if (r < 0)
 		return r;
@@ -210,6 +216,16 @@ static int drain(struct session *session, struct cairn_err *err)
 	return r;
 }
 
+/* With stacks the time is for taking them over. Returns 0 or an error. */
+static int wait_with_stacks(struct session *session, uint64_t at_ns, struct cairn_err *err)
+{
+	uint64_t now = clock_now_ns(), left_ns = at_ns > now ? at_ns - now : 0;
+	int ms = left_ns < POLL_MS * 1000000ull ? (int)(left_ns / 1000000) : POLL_MS;
+	int r = cairn_trace_poll(session->trace, ms, on_event, session, err);
+
+	return r < 0 && r != -EINTR ? r : 0;
+}
+
 static void wait_until(uint64_t at_ns)
 {
 	uint64_t now = clock_now_ns(), left_ns = at_ns > now ? at_ns - now : 0;
@@ -238,11 +254,16 @@ static int watch_tables(struct session *session, uint64_t every_ns, uint64_t end
 
 	while (!is_over(session, end_ns)) {
 		look_now_and_then(session);
-		wait_until(end_ns && end_ns < next_ns ? end_ns : next_ns);
+		uint64_t until_ns = end_ns && end_ns < next_ns ? end_ns : next_ns;
+		int r = session->names ? wait_with_stacks(session, until_ns, err) : 0;
+		if (r < 0)
+			return r;
+		if (!session->names)
+			wait_until(until_ns);
 		/* The last table is shown without the probes. */
 		if (clock_now_ns() < next_ns || is_over(session, end_ns))
 			continue;
-		int r = show_table(session, err);
+		r = show_table(session, err);
 		if (r < 0)
 			return r;
 		/* An interval that could not be kept is left out. */
@@ -261,7 +282,9 @@ static uint64_t nanoseconds(double seconds)
 /* What is left once the probes are gone: events in the ring, or the last table. */
 static int finish(struct session *session, struct cairn_err *err)
 {
-	return session->aggregates ? aggregate_show(session, true, err) : drain(session, err);
+	int r = session->aggregates && !session->names ? 0 : drain(session, err);
+
+	return r < 0 || !session->aggregates ? r : aggregate_show(session, true, err);
 }
 
 static int trace(struct session *session, double seconds)
@@ -421,6 +444,8 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.assume_unmodified = values->assume_unmodified,
 		.find_sidecar = find_sidecar,
 		.find_sidecar_ctx = session,
+		.find_names = trace_stack_find_sidecar,
+		.find_names_ctx = session,
 		.show_name = shown_name,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024
@@ -433,8 +458,12 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.threads = (unsigned int)values->jobs,
 	};
 	struct cairn_err err = {0};
-	int r;
+	int r, status = STATUS_YES;
 
+	if (values->stack)
+		status = trace_stack_open(values->stack, &trace_opts.stack_frames, session);
+	if (status)
+		return status;
 	if (values->pid && !read_pid(values->pid, &trace_opts.pid))
 		return fail(STATUS_USAGE, "not a process id: %s", values->pid);
 	r = cairn_trace_open(&trace_opts, &session->trace, &err);
@@ -518,6 +547,7 @@ static int run(void *v, const struct operands *operands)
 	if (!status)
 		status = go(values, &command, operands, &session);
 	keep_sidecars(&session);
+	trace_stack_close(&session);
 	cairn_trace_close(session.trace);
 	aggregate_close(&session);
 	free(session.mapped);

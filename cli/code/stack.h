@@ -6,6 +6,7 @@
 #include <cairn/stack.h>
 
 #include <cairn/sites.h>
+#include <cairn/trace.h>
 
 #include "json.h"
 #include "sidecar.h"
@@ -23,6 +24,10 @@ struct stack_names {
 	/* The stacks whose frames' arguments are wanted; NULL: none. */
 	const struct cairn_stacks *with_args;
 	const struct cairn_thread_stack *thread; /* the thread of the last queried frame */
+	/* The frame that is at the site of a probe, which says what it is; NULL. */
+	const struct cairn_stack_frame *at_site;
+	const struct cairn_function *function;
+	const struct cairn_site *site;
 	size_t frame;
 	struct stack_debug *debug; /* per file whose arguments were queried */
 	size_t n_debug;
@@ -77,6 +82,12 @@ void stack_args_text(FILE *out, const struct stack_names *names, const struct st
 /* The same as the member "args"; null when they are not known. */
 void stack_args_json(struct json *j, const struct stack_names *names,
 		     const struct stack_place *place, size_t i);
+
+/* The frames, and the reason why they end if they are not all; as members of an object in JSON. */
+void stack_frames_text(FILE *out, const struct cairn_thread_stack *thread,
+		       struct stack_names *names);
+void stack_frames_json(struct json *j, const struct cairn_thread_stack *thread,
+		       struct stack_names *names);
 
 void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names);
 /* One object per thread; @round counts the -n repetitions from 1. */

@@ -127,6 +127,8 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 		sidecar = NULL;
 		ret->n = 0;
 	}
+	if (frame == names->at_site)
+		ret->n = cairn_site_frames(names->function, names->site, ret->functions, ret->n);
 	if (symbol_of(sidecar, frame, &symbol, &start)) {
 		ret->has_start = true;
 		ret->off = frame->vaddr.v - start.v + !frame->is_exact;

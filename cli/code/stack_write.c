@@ -73,7 +73,10 @@ static const char number_room[] = "    ";
 static void put_functions(FILE *out, const struct stack_names *names,
 			  const struct cairn_stack_frame *frame, const struct stack_place *place)
 {
-	fprintf(out, "%s0x%016" PRIx64, number_room, frame->pc.v);
+	if (frame->pc.v)
+		fprintf(out, "%s0x%016" PRIx64, number_room, frame->pc.v);
+	else
+		fprintf(out, "%s%-18s", number_room, "?");
 	for (size_t i = 0; i < place->n; i++) {
 		const struct cairn_frame *f = &place->functions[i];
 		bool is_outermost = i + 1 == place->n;
@@ -140,11 +143,15 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 		fwrite_unlocked(lines->text, 1, lines->n, out);
 }
 
-/* True if the text is the same in every thread: the frame is in a file, and has no values. */
+/*
+ * True if the text is the same in every thread: the frame is in a file, and has no values. That of
+ * an event's site is the probe's.
+ */
 static bool is_of_its_address(const struct cairn_stack_frame *frame,
 			      const struct stack_names *names)
 {
-	return frame->bin && !frame->code && !frame->assumed && !names->with_args;
+	return frame->bin && !frame->code && !frame->assumed && !names->with_args &&
+	       frame != names->at_site;
 }
 
 /* The printed lines of a frame, until the next frame's. */
@@ -197,12 +204,12 @@ static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
 	fputc('\n', out);
 }
 
-void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names)
+void stack_frames_text(FILE *out, const struct cairn_thread_stack *thread,
+		       struct stack_names *names)
 {
 	struct stack_lines lines = {0};
 	size_t number = 0;
 
-	put_thread(out, thread);
 	for (size_t i = 0; i < thread->n_frames; i++) {
 		/* In a recursion it is the same frame, but for its values. */
 		if (!i || thread->frames[i] != thread->frames[i - 1] || names->with_args)
@@ -214,6 +221,12 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		say_name(out, thread->why);
 		fputc('\n', out);
 	}
+}
+
+void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names)
+{
+	put_thread(out, thread);
+	stack_frames_text(out, thread, names);
 }
 
 static void json_functions(struct json *j, const struct stack_names *names,
@@ -259,7 +272,10 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	stack_names_find(names, frame, &place);
 	stack_args_find(names, thread, number, &place);
 	json_open(j, NULL, '{');
-	json_hex(j, "pc", frame->pc.v);
+	if (frame->pc.v)
+		json_hex(j, "pc", frame->pc.v);
+	else
+		json_null(j, "pc");
 	json_bool(j, "signal", frame->is_signal);
 	json_bool(j, "assumed", frame->is_assumed);
 	json_text(j, "why_assumed", frame->assumed);
@@ -275,8 +291,8 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	json_close(j);
 }
 
-void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names,
-		unsigned long round)
+void stack_frames_json(struct json *j, const struct cairn_thread_stack *thread,
+		       struct stack_names *names)
 {
 	/* clang-format off */
 	static const char *const ends[] = {
@@ -286,8 +302,22 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		[CAIRN_WALK_LIMIT] = "limit",		[CAIRN_WALK_GONE] = "gone",
 		[CAIRN_WALK_NO_CALL] = "no-call",	[CAIRN_WALK_NO_ROOM] = "no-room",
 		[CAIRN_WALK_NOT_STOPPED] = "not-stopped",	[CAIRN_WALK_ASSUMED] = "assumed",
+		[CAIRN_WALK_NO_MAPPING] = "no-mapping",	[CAIRN_WALK_NOT_READY] = "not-ready",
+		[CAIRN_WALK_READS] = "reads",		[CAIRN_WALK_NOT_TAKEN] = "not-taken",
 	};
 	/* clang-format on */
+
+	json_open(j, "frames", '[');
+	for (size_t i = 0; i < thread->n_frames; i++)
+		json_frame(j, thread, i, names);
+	json_close(j);
+	json_text(j, "end", ends[thread->end]);
+	json_text(j, "why", thread->why);
+}
+
+void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names,
+		unsigned long round)
+{
 	struct json j = {.out = out};
 
 	json_open(&j, NULL, '{');
@@ -299,11 +329,6 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		json_int(&j, "signal", thread->signal);
 	if (thread->has_fault)
 		json_hex(&j, "fault", thread->fault.v);
-	json_open(&j, "frames", '[');
-	for (size_t i = 0; i < thread->n_frames; i++)
-		json_frame(&j, thread, i, names);
-	json_close(&j);
-	json_text(&j, "end", ends[thread->end]);
-	json_text(&j, "why", thread->why);
+	stack_frames_json(&j, thread, names);
 	json_close(&j);
 }

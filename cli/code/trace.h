@@ -43,6 +43,7 @@ struct session {
 	uint64_t n_events;
 	struct aggregate_session *aggregates; /* NULL: hits are events */
 	uint64_t every_ns;                    /* between tables; 0: one at the end */
+	struct stack_names *names;            /* of frames; NULL: no stacks are wanted */
 };
 
 /*

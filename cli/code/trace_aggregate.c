@@ -18,6 +18,7 @@
 #include "demangled.h"
 #include "json.h"
 #include "say.h"
+#include "trace_stack.h"
 
 enum {
 	ITEMS_MAX = 8,
@@ -33,6 +34,7 @@ struct aggregate_session {
 	unsigned long top;
 	unsigned long max_keys;
 	bool is_refreshed, has_histogram, has_by;
+	bool has_lines; /* $stack is a key */
 	uint64_t n_tables, begin_ns;
 	/* What the summary says: of all intervals when the trace clears, else of the last table. */
 	bool clears;
@@ -150,7 +152,11 @@ int aggregate_open(const struct aggregate_values *v, struct session *session)
 		.clears = v->clear,
 	};
 	int r = cairn_trace_aggregate(session->trace, &opts, &err);
-	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
+		a->has_lines |= trace_stack_has_lines(session, i);
+	return trace_stack_is_key(session) ? trace_stack_name(session) : STATUS_YES;
 }
 
 void aggregate_close(struct session *session)
@@ -204,6 +210,14 @@ static void value_text(enum cairn_aggregate_kind kind, const struct cairn_aggreg
 		average_text(v, scale, buf, size);
 	else
 		cairn_number_text(&v->number, buf, size);
+}
+
+static void put_key(const struct session *session, const struct cairn_aggregate_row *row,
+		    uint32_t i, enum cairn_value_style style, FILE *out)
+{
+	if (!session->names ||
+	    !trace_stack_put_key(session, row, i, style == CAIRN_VALUE_JSON, out))
+		cairn_aggregate_key_print(session->trace, row, i, style, out);
 }
 
 /* ---- JSON ---- */
@@ -329,7 +343,7 @@ static void put_row(const struct session *session, struct json *j,
 		json_open(j, "by", '{');
 		for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++) {
 			json_key(j, cairn_trace_key_text(session->trace, i));
-			cairn_aggregate_key_print(session->trace, row, i, CAIRN_VALUE_JSON, j->out);
+			put_key(session, row, i, CAIRN_VALUE_JSON, j->out);
 		}
 		json_close(j);
 		put_cut_keys(session, j, row);
@@ -392,7 +406,7 @@ static char *cell_of_key(const struct session *session, const struct cairn_aggre
 	if (!out)
 		return NULL;
 	if (row->key)
-		cairn_aggregate_key_print(session->trace, row, i, CAIRN_VALUE_TEXT, out);
+		put_key(session, row, i, CAIRN_VALUE_TEXT, out);
 	else if (!i)
 		fputs("(others)", out);
 	if (fclose(out)) {
@@ -602,6 +616,8 @@ static void show_heading(const struct session *session, const struct cairn_aggre
 		free(name);
 	}
 	for (uint32_t i = 0; i < n_keys; i++) {
+		if (!row->is_others && trace_stack_has_lines(session, i))
+			continue;
 		char *cell = cell_of_key(session, row, i);
 		say(session->out, "%s%s%s%s", separator,
 		    row->is_others ? "" : cairn_trace_key_text(session->trace, i),
@@ -610,6 +626,16 @@ static void show_heading(const struct session *session, const struct cairn_aggre
 		free(cell);
 	}
 	say(session->out, "%scount %" PRIu64, *separator ? ": " : "", row->hits);
+}
+
+/* Its lines, under the heading. */
+static void show_stack(const struct session *session, const struct cairn_aggregate_row *row)
+{
+	uint32_t n_keys = row->is_others ? 0 : cairn_trace_n_keys(session->trace);
+
+	for (uint32_t i = 0; i < n_keys; i++)
+		if (trace_stack_has_lines(session, i))
+			trace_stack_put_key(session, row, i, false, session->out);
 }
 
 static void show_block(const struct session *session, const struct cairn_aggregate_row *row)
@@ -626,6 +652,7 @@ static void show_block(const struct session *session, const struct cairn_aggrega
 		free(cell);
 	}
 	fputc('\n', session->out);
+	show_stack(session, row);
 	for (size_t i = 0; i < a->n_items; i++) {
 		if (!is_histogram(a->items[i].kind))
 			continue;
@@ -659,7 +686,7 @@ static int show_text(const struct session *session, const struct cairn_aggregate
 		fprintf(session->out, "\033[H\033[J%.1f s, %s\n",
 			(double)(table->to_ns - a->begin_ns) / 1e9,
 			cairn_counted(table->hits, "hit").text);
-	if (a->has_histogram)
+	if (a->has_histogram || a->has_lines)
 		show_blocks(session, table, shown, n);
 	else if (table->n_rows)
 		r = show_grid(session, table, shown, n);

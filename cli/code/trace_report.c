@@ -14,6 +14,7 @@
 #include "say.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_stack.h"
 
 /* A refused site is listed, of thousands the first ones; the rest is counted. */
 #define REFUSALS_MAX 20
@@ -421,6 +422,8 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    n_silent == 1 ? "function more" : "functions more", noun);
 	if (session->aggregates)
 		aggregate_summary(session);
+	if (session->names)
+		trace_stack_summary(stats);
 	report_absent(session, counts);
 	if (stats->missed)
 		say(stderr, "%s more %s lost before %s reached a probe's program\n",
@@ -481,6 +484,11 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
 	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
+	if (session->names) {
+		json_uint(&j, "stacks", stats->n_stacks);
+		json_uint(&j, "stacks_lost", stats->n_stacks_lost);
+		json_uint(&j, "stacks_cut", stats->n_stacks_cut);
+	}
 	json_text(&j, "backend", backend_word(stats->backend));
 	json_uint(&j, "links", stats->n_links);
 	json_uint(&j, "attach_ns", stats->attach_ns);
@@ -539,6 +547,6 @@ int trace_summary(const struct session *session)
 	if (session->json)
 		summary_json(session, &stats, counts);
 	free(counts);
-	return session->fail_on_loss && (stats.total.lost || stats.missed) ? STATUS_LOST
-									   : STATUS_YES;
+	bool has_lost = stats.total.lost || stats.missed || stats.n_stacks_lost;
+	return session->fail_on_loss && has_lost ? STATUS_LOST : STATUS_YES;
 }

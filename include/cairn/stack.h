@@ -55,12 +55,17 @@ enum cairn_walk_end {
 	 * assumed
 	 */
 	CAIRN_WALK_ASSUMED,
+	/* Of stacks at events (cairn/trace.h): */
+	CAIRN_WALK_NO_MAPPING, /* no mapping is known at its address */
+	CAIRN_WALK_NOT_READY,  /* the file's unwind table was not made yet, or its code changed */
+	CAIRN_WALK_READS,      /* more memory was to be read than a hit may */
+	CAIRN_WALK_NOT_TAKEN,  /* there was no room for it */
 };
 
 struct cairn_stack_frame {
 	/*
 	 * the instruction that was about to run, or the one after a call. Registers:
-	 * cairn_stacks_regs()
+	 * cairn_stacks_regs(). At an event 0 if it is not known where the process had the file
 	 */
 	struct cairn_addr pc;
 	/*

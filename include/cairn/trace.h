@@ -37,6 +37,7 @@
 #include <cairn/err.h>
 #include <cairn/sidecar.h>
 #include <cairn/sites.h>
+#include <cairn/stack.h>
 #include <cairn/types.h>
 
 CAIRN_BEGIN_DECLS
@@ -117,6 +118,18 @@ struct cairn_trace_opts {
 	 * How functions around a site are shown in text; NULL: as the debug information has them.
 	 */
 	cairn_show_name show_name;
+	/*
+	 * Most frames of an event's stack, which is then taken at each hit; 0: no stacks. 1024 and
+	 * more: whole stacks.
+	 */
+	uint32_t stack_frames;
+	/*
+	 * Finds the sidecar of a file that a frame is in, which the frame then has; NULL: frames
+	 * have none. As find_sidecar of struct cairn_stacks_opts.
+	 */
+	int (*find_names)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+			  struct cairn_err *err);
+	void *find_names_ctx;
 };
 
 /*
@@ -351,6 +364,12 @@ struct cairn_event {
 	uint32_t n_values;
 	const struct cairn_event_value *values;
 	cairn_show_name show_name; /* as cairn_trace_opts */
+	/*
+	 * Who called, the innermost frame first; NULL: no stacks are wanted. Its first frame is at
+	 * the site: cairn_site_frames() has its functions. It ends with a reason, as those of
+	 * cairn/stack.h; without frames there was no room for it, which is counted as lost.
+	 */
+	const struct cairn_thread_stack *stack;
 };
 
 /*
@@ -378,11 +397,35 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 int cairn_event_print(const struct cairn_event *event, enum cairn_value_style style, FILE *out);
 
 /*
+ * The same with more after it. JSON: members of the event's object, each with a comma before it.
+ * Text: lines after the event's.
+ *
+ * @more  writes them to @out; an error of @out is the result
+ */
+int cairn_event_print_with(const struct cairn_event *event, enum cairn_value_style style,
+			   void (*more)(void *ctx, const struct cairn_event *event, FILE *out),
+			   void *ctx, FILE *out);
+
+/*
  * One value of it, without its name: "3", "\"text\"...", "<unavailable: optimised out>",
  * "<unreadable>".
  */
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 			    enum cairn_value_style style, FILE *out);
+
+/*
+ * cairn_site_frames - the functions around a site, from the probed one outwards
+ *
+ * For the first frame of an event's stack. At the first instruction of an inlined copy there may be
+ * copies of other functions, which it calls. They are left out. Where the address is not of the
+ * copy, the copy's own chain of calls says what is around it.
+ *
+ * @frames  the functions at the frame's address, the innermost first: @n of them, with room for
+ *          CAIRN_FRAMES_MAX; replaced
+ * Returns their number. Strings are borrowed from @function and @site. Threads: any.
+ */
+size_t cairn_site_frames(const struct cairn_function *function, const struct cairn_site *site,
+			 struct cairn_frame *frames, size_t n);
 
 /*
  * "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's
@@ -434,7 +477,8 @@ struct cairn_aggregate_opts {
 	size_t n_items; /* 1 to 8 */
 	/*
 	 * "KEY, ...", up to 16: an expression, with :str or :hex after it, or $pid, $tid, $comm,
-	 * $cpu, $cgroup (its number) or $site. NULL: one row per function.
+	 * $cpu, $cgroup (its number), $site, $caller or $stack. With the last two,
+	 * cairn_trace_poll() takes stacks over while hits come. NULL: one row per function.
 	 */
 	const char *by;
 	/* Most keys that have rows, of all functions together; 0: 8192. */
@@ -533,6 +577,18 @@ const char *cairn_trace_aggregate_text(const struct cairn_trace *t, uint32_t i);
  */
 int cairn_aggregate_key_print(const struct cairn_trace *t, const struct cairn_aggregate_row *row,
 			      uint32_t i, enum cairn_value_style style, FILE *out);
+/*
+ * cairn_aggregate_key_stack - the stack of a key $stack; of $caller the caller's frame
+ *
+ * Returns NULL for another key, for the caller of an inlined copy, which cairn_aggregate_key_print()
+ * has, and without memory. Without frames, there was no room for the stack. Borrowed until the next
+ * call, or a call that takes over hits.
+ */
+const struct cairn_thread_stack *
+cairn_aggregate_key_stack(struct cairn_trace *t, const struct cairn_aggregate_row *row, uint32_t i);
+/* The site where a stack of the key $stack begins; NULL: it is not known. Borrowed. */
+const struct cairn_site *cairn_aggregate_key_site(const struct cairn_trace *t,
+						  const struct cairn_aggregate_row *row);
 /* True if the key is a string that goes on. */
 bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_aggregate_row *row,
 				uint32_t i);
@@ -584,6 +640,10 @@ struct cairn_trace_stats {
 	uint64_t n_children;
 	uint64_t n_running; /* of these, those that ran before: known when children_known */
 	bool follows;       /* a probe has $ret or $duration */
+	uint64_t n_stacks;  /* different ones */
+	/* Hits whose stack found no room: the buffer was full, or too many came at a time. */
+	uint64_t n_stacks_lost;
+	uint64_t n_stacks_cut; /* events whose stack is not complete, and says why */
 };
 
 /*

@@ -185,7 +185,7 @@ static void what_is_no_key_or_number_is_refused(void **state)
 		{{CAIRN_AGGREGATE_COUNT, NULL}, "", -EINVAL},
 		{{CAIRN_AGGREGATE_COUNT, NULL}, "n:odd", -EINVAL},
 		{{CAIRN_AGGREGATE_COUNT, NULL}, "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", -ERANGE},
-		{{CAIRN_AGGREGATE_COUNT, NULL}, "$stack", -EOPNOTSUPP},
+		{{CAIRN_AGGREGATE_COUNT, NULL}, "$stack, $caller", -EINVAL},
 		{{CAIRN_AGGREGATE_COUNT, NULL}, "$tid:hex", -EINVAL},
 		{{CAIRN_AGGREGATE_SUM, "d"}, NULL, EINVAL},
 		{{CAIRN_AGGREGATE_SUM, "n || u"}, NULL, EINVAL},

@@ -18,6 +18,7 @@
 #include "base/opts.h"
 #include "decode/recipe.h"
 #include "trace/returns.h"
+#include "trace/stacks.h"
 
 static uint32_t round_up(uint32_t n, uint32_t to)
 {
@@ -31,19 +32,16 @@ static const struct {
 	enum key_kind kind;
 	uint32_t size;
 } known_keys[] = {
-	{"$pid", KEY_PID, 4}, {"$tid", KEY_TID, 4},       {"$comm", KEY_COMM, 16},
-	{"$cpu", KEY_CPU, 4}, {"$cgroup", KEY_CGROUP, 8}, {"$site", KEY_SITE, 4},
+	{"$pid", KEY_PID, 4},      {"$tid", KEY_TID, 4},        {"$comm", KEY_COMM, 16},
+	{"$cpu", KEY_CPU, 4},      {"$cgroup", KEY_CGROUP, 8},  {"$site", KEY_SITE, 4},
+	{"$stack", KEY_STACK, 16}, {"$caller", KEY_CALLER, 16},
 };
 
 static int unknown_key(const char *by, const struct expr *e, struct cairn_err *err)
 {
-	if (!strcmp(e->name, "$caller") || !strcmp(e->name, "$stack"))
-		return probe_error(err, -EOPNOTSUPP, by, e->at,
-				   "%s is no key yet; $site is the inlined copy and the function "
-				   "around it",
-				   e->name);
 	return probe_error(err, -EINVAL, by, e->at,
-			   "there is no %s; there are $pid, $tid, $comm, $cpu, $cgroup and $site",
+			   "there is no %s; there are $pid, $tid, $comm, $cpu, $cgroup, $site, "
+			   "$caller and $stack",
 			   e->name);
 }
 
@@ -91,6 +89,30 @@ static int take_key(struct aggregates *a, const struct probe_value_text *v, uint
 	return 0;
 }
 
+static bool has_key(const struct aggregates *a, enum key_kind kind)
+{
+	for (uint32_t i = 0; i < a->n_keys; i++)
+		if (a->keys[i].kind == kind)
+			return true;
+	return false;
+}
+
+static int want_stacks(struct cairn_trace *t, const struct aggregates *a, struct cairn_err *err)
+{
+	bool whole = has_key(a, KEY_STACK), caller = has_key(a, KEY_CALLER);
+
+	if (whole && caller)
+		return err_set(err, -EINVAL, "%s: $stack has the caller; name one of them", a->by);
+	if (t->stacks && !whole)
+		return err_set(
+			err, -EINVAL,
+			"hits that are summed up have no stacks of their own; the key $stack "
+			"counts by stack");
+	if (t->stacks || (!whole && !caller))
+		return 0;
+	return stacks_want(t, whole ? STACKS_WHOLE : STACKS_CALLER, 0, err);
+}
+
 static int take_keys(struct cairn_trace *t, struct aggregates *a, struct cairn_err *err)
 {
 	struct probe_value_text values[AGGREGATE_KEYS_MAX];
@@ -99,6 +121,8 @@ static int take_keys(struct cairn_trace *t, struct aggregates *a, struct cairn_e
 
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		r = take_key(a, &values[i], &at, err);
+	if (r == 0)
+		r = want_stacks(t, a, err);
 	a->values_at = a->by ? round_up(at, 8) : 8 * a->n_numbers;
 	a->n_slot = a->values_at;
 	return r;
@@ -521,8 +545,9 @@ static uint32_t lay_out_update(const struct aggregate_item *item, bool any_signe
 static void tell_known_keys(const struct aggregates *a, struct trace_aggregate_plan *plan)
 {
 	uint32_t *const offsets[] = {
-		[KEY_PID] = &plan->pid, [KEY_TID] = &plan->tid,       [KEY_COMM] = &plan->comm,
-		[KEY_CPU] = &plan->cpu, [KEY_CGROUP] = &plan->cgroup, [KEY_SITE] = &plan->site,
+		[KEY_PID] = &plan->pid,     [KEY_TID] = &plan->tid,       [KEY_COMM] = &plan->comm,
+		[KEY_CPU] = &plan->cpu,     [KEY_CGROUP] = &plan->cgroup, [KEY_SITE] = &plan->site,
+		[KEY_STACK] = &plan->stack, [KEY_CALLER] = &plan->stack,
 	};
 
 	for (uint32_t i = 0; i < a->n_keys; i++)

@@ -33,6 +33,8 @@ enum key_kind {
 	KEY_CPU,
 	KEY_CGROUP,
 	KEY_SITE,
+	KEY_STACK,
+	KEY_CALLER,
 	KEY_VALUE, /* an expression */
 };
 

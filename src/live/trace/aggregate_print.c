@@ -7,6 +7,7 @@
 #include <cairn/text.h>
 
 #include "trace/aggregate.h"
+#include "trace/stacks.h"
 
 enum { WHERE_MAX = 1024 };
 
@@ -31,6 +32,41 @@ static void put_site(const struct cairn_trace *t, uint32_t site, bool json, FILE
 	put_text(where, json, out);
 }
 
+/* The function around an inlined copy, and the line of the call. */
+static void put_around(const struct cairn_trace *t, const struct cairn_site *site, bool json,
+		       FILE *out)
+{
+	const struct cairn_inlined_call *call = &site->chain[0];
+	bool is_outermost = site->n_chain == 1;
+	const char *linkage = is_outermost ? site->symbol : NULL;
+	const char *name = is_outermost ? site->container : site->chain[1].function;
+	char shown[WHERE_MAX], text[WHERE_MAX];
+
+	if (t->opts.show_name && !json && (name || linkage))
+		t->opts.show_name(linkage, name, shown, sizeof(shown));
+	else
+		snprintf(shown, sizeof(shown), "%s", name ? name : linkage ? linkage : "?");
+	if (call->call_file)
+		snprintf(text, sizeof(text), "%.600s at %.300s:%u", shown, call->call_file,
+			 call->call_line);
+	put_text(call->call_file ? text : shown, json, out);
+}
+
+/* A stack has no text here, but what tells it from others. */
+static void put_stack(const struct cairn_trace *t, const uint8_t *at, bool json, FILE *out)
+{
+	uint64_t id[2], site;
+
+	memcpy(id, at, sizeof(id));
+	site = id[0] / 2 - 1;
+	if (id[0] && id[0] % 2 == 0 && site < t->sites.n) {
+		put_around(t, t->sites.p[site]->pub.site, json, out);
+		return;
+	}
+	fprintf(out, json ? "\"0x%016" PRIx64 "%016" PRIx64 "\"" : "0x%016" PRIx64 "%016" PRIx64,
+		id[0], id[1]);
+}
+
 static void put_known(const struct cairn_trace *t, const struct aggregate_key *key,
 		      const uint8_t *at, bool json, FILE *out)
 {
@@ -40,6 +76,10 @@ static void put_known(const struct cairn_trace *t, const struct aggregate_key *k
 	if (key->kind == KEY_COMM) {
 		memcpy(comm, at, 16);
 		put_text(comm, json, out);
+		return;
+	}
+	if (key->kind == KEY_STACK || key->kind == KEY_CALLER) {
+		put_stack(t, at, json, out);
 		return;
 	}
 	memcpy(&number, at, key->kind == KEY_CGROUP ? 8 : 4);
@@ -118,6 +158,45 @@ int cairn_aggregate_key_print(const struct cairn_trace *t, const struct cairn_ag
 			      row->key + p->parts[value].out - from, style, out);
 	}
 	return r == 0 && ferror(out) ? -EIO : r;
+}
+
+static uint32_t row_probe(const struct cairn_aggregate_row *row)
+{
+	uint32_t probe;
+
+	memcpy(&probe, row->key, sizeof(probe));
+	return probe;
+}
+
+const struct cairn_thread_stack *
+cairn_aggregate_key_stack(struct cairn_trace *t, const struct cairn_aggregate_row *row, uint32_t i)
+{
+	const struct aggregates *a = t->aggregates;
+	struct stack_hit hit = {.pid = 0};
+
+	if (!a || i >= a->n_keys || !row->key ||
+	    (a->keys[i].kind != KEY_STACK && a->keys[i].kind != KEY_CALLER))
+		return NULL;
+	memcpy(hit.ref.id, row->key + a->keys[i].out - 8 * a->n_numbers, sizeof(hit.ref.id));
+	/* The caller of an inlined copy is a site. */
+	if (hit.ref.id[0] && hit.ref.id[0] % 2 == 0)
+		return NULL;
+	hit.probe = a->keys[i].kind == KEY_STACK ? t->probes.p[row_probe(row)] : NULL;
+	return stacks_show(t, &hit);
+}
+
+const struct cairn_site *cairn_aggregate_key_site(const struct cairn_trace *t,
+						  const struct cairn_aggregate_row *row)
+{
+	const struct aggregates *a = t->aggregates;
+	const struct trace_site *site = NULL;
+	uint64_t id[2];
+
+	if (!a || !t->stacks || t->stacks->of != STACKS_WHOLE || !row->key)
+		return NULL;
+	memcpy(id, row->key + a->plan.stack - 8 * a->n_numbers, sizeof(id));
+	site = stacks_site(t, id[0], id[1], t->probes.p[row_probe(row)]);
+	return site ? site->pub.site : NULL;
 }
 
 bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_aggregate_row *row,

@@ -112,6 +112,40 @@ static void canonical_string(uint8_t *key, const struct aggregate_part *part, ui
 	s->length = (uint16_t)(n | cut);
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Whether two inlined copies are of one call, as it is shown. */
+static bool has_same_caller(const struct cairn_site *a, const struct cairn_site *b)
+{
+	const struct cairn_inlined_call *x = &a->chain[0], *y = &b->chain[0];
+
+	if (!a->n_chain || !b->n_chain || x->call_line != y->call_line ||
+	    !is_same(x->call_file, y->call_file) || (a->n_chain == 1) != (b->n_chain == 1))
+		return false;
+	return a->n_chain == 1 ? is_same(a->container, b->container)
+			       : is_same(a->chain[1].function, b->chain[1].function);
+}
+
+/* Copies that are called from one line of one function have one caller: the first of them. */
+static void canonical_caller(const struct reading *r, const struct trace_probe *p, uint8_t *at)
+{
+	uint64_t id, site;
+
+	memcpy(&id, at, sizeof(id));
+	site = id / 2 - 1;
+	if (!id || id % 2 || site >= r->t->sites.n)
+		return;
+	for (uint64_t i = p->pub.first_site; i < site; i++)
+		if (has_same_caller(r->t->sites.p[i]->pub.site, r->t->sites.p[site]->pub.site)) {
+			id = (i + 1) * 2;
+			memcpy(at, &id, sizeof(id));
+			return;
+		}
+}
+
 static void canonical_key(const struct reading *r, const struct trace_probe *p, uint8_t *key)
 {
 	const struct aggregates *a = r->a;
@@ -120,6 +154,8 @@ static void canonical_key(const struct reading *r, const struct trace_probe *p, 
 	for (uint32_t i = a->n_numbers; i < p->pub.n_values; i++)
 		if (p->parts[i].kind == PART_STRING)
 			canonical_string(key, &p->parts[i], from);
+	if (a->plan.stack)
+		canonical_caller(r, p, key + a->plan.stack - from);
 	if (a->plan.comm) {
 		char *comm = (char *)key + a->plan.comm - from;
 		size_t n = strnlen(comm, 15);

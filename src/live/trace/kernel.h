@@ -14,6 +14,7 @@ struct trace_kernel {
 	struct trace_links links;
 	bool sleepable, has_children;
 	int fork_link, exit_link;
+	int walk_links[2]; /* forks and execs, for stacks */
 	/* The callback of the poll in progress. */
 	int (*on_event)(void *ctx, const struct cairn_event *event);
 	void *ctx;

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -20,11 +21,13 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "perf/ring.h"
 #include "trace/aggregate.h"
 #include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
 #include "trace/returns.h"
+#include "trace/stacks.h"
 #include "trace/weigh.h"
 #include "trace.skel.h"
 
@@ -84,6 +87,15 @@ static struct bpf_program *class_program(const struct trace_bpf *bpf, unsigned i
 	return class < TRACE_N_CLASSES ? programs[class] : NULL;
 }
 
+/* Those that walk the hit's stack. */
+static struct bpf_program *stacked_program(const struct trace_bpf *bpf, unsigned int class)
+{
+#define STACKED_PROGRAM(n) bpf->progs.stacked_##n,
+	struct bpf_program *programs[] = {TRACE_CLASSES(STACKED_PROGRAM)};
+
+	return class < TRACE_N_CLASSES ? programs[class] : NULL;
+}
+
 /* The same of hits that are summed up; the sizes are the first of the others. */
 static struct bpf_program *aggregate_program(const struct trace_bpf *bpf, unsigned int class)
 {
@@ -91,6 +103,23 @@ static struct bpf_program *aggregate_program(const struct trace_bpf *bpf, unsign
 	struct bpf_program *programs[] = {TRACE_AGGREGATE_CLASSES(AGGREGATE_PROGRAM)};
 
 	return class < TRACE_N_AGGREGATE_CLASSES ? programs[class] : NULL;
+}
+
+static struct bpf_program *stacked_aggregate(const struct trace_bpf *bpf, unsigned int class)
+{
+#define STACKED_AGGREGATE(n) bpf->progs.stacked_aggregate_##n,
+	struct bpf_program *programs[] = {TRACE_AGGREGATE_CLASSES(STACKED_AGGREGATE)};
+
+	return class < TRACE_N_AGGREGATE_CLASSES ? programs[class] : NULL;
+}
+
+/* The program for hits of this trace whose records are of a class; NULL: there is none. */
+static struct bpf_program *program_of(const struct cairn_trace *t, const struct trace_bpf *bpf,
+				      unsigned int class)
+{
+	if (t->stacks)
+		return t->aggregates ? stacked_aggregate(bpf, class) : stacked_program(bpf, class);
+	return t->aggregates ? aggregate_program(bpf, class) : class_program(bpf, class);
 }
 
 /* Of probes that follow their calls. */
@@ -143,33 +172,45 @@ static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf
 		bpf_map__set_autocreate(p.calls, is_needed);
 }
 
-/* All are off, whatever the trace is. */
-static void choose_no_return_programs(struct trace_bpf *bpf)
+/* No memory for calls, whatever the trace is. */
+static void choose_no_return_memory(struct trace_bpf *bpf)
 {
-#define OFF(n)                                                                                     \
-	bpf_program__set_autoload(bpf->progs.session_##n, false);                                  \
-	bpf_program__set_autoload(bpf->progs.enter_##n, false);                                    \
-	bpf_program__set_autoload(bpf->progs.leave_##n, false);                                    \
-	bpf_map__set_autocreate(bpf->maps.calls_##n, false);
-#define SUM_OFF(n)                                                                                 \
-	bpf_program__set_autoload(bpf->progs.sum_session_##n, false);                              \
-	bpf_program__set_autoload(bpf->progs.sum_enter_##n, false);                                \
-	bpf_program__set_autoload(bpf->progs.sum_leave_##n, false);
+#define OFF(n) bpf_map__set_autocreate(bpf->maps.calls_##n, false);
 	TRACE_RETURN_CLASSES(OFF)
-	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OFF)
 }
 
 static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
-	choose_no_return_programs(bpf);
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, bpf->obj) bpf_program__set_autoload(p, false);
+	choose_no_return_memory(bpf);
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		bool is_needed = class_is_needed(t, class_sizes[i], false);
-		choose_program(class_program(bpf, i), is_needed && !t->aggregates, how);
-		choose_program(aggregate_program(bpf, i), is_needed && t->aggregates, how);
+		choose_program(program_of(t, bpf, i), is_needed, how);
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
 	bpf_program__set_autoload(bpf->progs.on_exit, how.children && t->opts.follow_children);
+	bpf_program__set_autoload(bpf->progs.on_walk_fork, t->stacks);
+	bpf_program__set_autoload(bpf->progs.on_walk_exec, t->stacks);
+}
+
+/* The maps of a walk take megabytes, and are not made for traces without stacks. */
+static int size_walk(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	struct bpf_map *const maps[] = {bpf->maps.rows,      bpf->maps.pages, bpf->maps.segments,
+					bpf->maps.regions,   bpf->maps.rules, bpf->maps.cache,
+					bpf->maps.row_cache, bpf->maps.walks, bpf->maps.processes,
+					bpf->maps.inodes,    bpf->maps.seen};
+	uint32_t n = WALK_CACHE_SLOTS * (uint32_t)perf_n_processors();
+	int e = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !t->stacks && !e; i++)
+		e = bpf_map__set_autocreate(maps[i], false);
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.walks, WALK_MAX_WALKS);
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.cache, n);
+	return e ? e : bpf_map__set_max_entries(bpf->maps.row_cache, n);
 }
 
 static uint32_t power_of_two(uint32_t n)
@@ -182,7 +223,7 @@ static uint32_t ring_bytes(const struct cairn_trace *t)
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
 	uint32_t n = t->opts.ring_bytes ? t->opts.ring_bytes : 8u << 20;
 
-	if (t->aggregates)
+	if (t->aggregates && !t->stacks)
 		return page;
 	return power_of_two(n < page ? page : n > 1u << 30 ? 1u << 30 : n);
 }
@@ -198,6 +239,7 @@ static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
 	int e = trace_size_tables(t, bpf->maps.sites, bpf->maps.ops);
 
+	e = e ? e : size_walk(t, bpf);
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
 	if (!e)
 		e = t->aggregates ? aggregates_size_maps(t, bpf) : size_runs(bpf->maps.runs);
@@ -241,6 +283,18 @@ static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *er
 		       t->opts.pid);
 }
 
+static void set_stacks(const struct trace_stacks *s, struct trace_bpf *bpf)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		seed = (uint64_t)getpid();
+	bpf->rodata->seed = seed;
+	bpf->rodata->stacks_of = (uint32_t)s->of;
+	bpf->rodata->stack_frames = s->of == STACKS_CALLER ? 2 : s->max_frames;
+	bpf->rodata->n_walks = WALK_MAX_WALKS;
+}
+
 static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	struct stat ns;
@@ -253,6 +307,8 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 	bpf->rodata->keeps = keeps_numbers(t);
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
+	if (t->stacks)
+		set_stacks(t->stacks, bpf);
 	bpf->rodata->has_loop =
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
 	if (!in_other_pid_namespace(&ns))
@@ -290,6 +346,40 @@ static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
 		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
 					 BPF_ANY);
 	return e;
+}
+
+static int attach_walk(struct trace_kernel *k)
+{
+	const struct bpf_program *programs[] = {k->bpf->progs.on_walk_fork,
+						k->bpf->progs.on_walk_exec};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
+		if (fd < 0)
+			return -errno;
+		k->walk_links[i] = fd;
+	}
+	return 0;
+}
+
+/* From now on the maps of the walk are kept up to date. */
+static int open_stacks(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
+{
+	const struct trace_bpf *bpf = k->bpf;
+	const struct walker_maps maps = {
+		.rows = bpf_map__fd(bpf->maps.rows),
+		.pages = bpf_map__fd(bpf->maps.pages),
+		.rules = bpf_map__fd(bpf->maps.rules),
+		.segments = bpf_map__fd(bpf->maps.segments),
+		.regions = bpf_map__fd(bpf->maps.regions),
+		.processes = bpf_map__fd(bpf->maps.processes),
+		.inodes = bpf_map__fd(bpf->maps.inodes),
+	};
+	int e = attach_walk(k);
+
+	if (e)
+		return err_set(err, e, "attaching to forks and execs: %s", strerror(-e));
+	return stacks_open(t, &maps, err);
 }
 
 /* Tracepoints that need neither tracefs nor kprobes, only the kernel's BTF. */
@@ -397,8 +487,7 @@ static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
 
 static int program_fd(const struct cairn_trace *t, const struct trace_bpf *bpf, unsigned int class)
 {
-	struct bpf_program *p =
-		t->aggregates ? aggregate_program(bpf, class) : class_program(bpf, class);
+	struct bpf_program *p = program_of(t, bpf, class);
 
 	return p ? bpf_program__fd(p) : -1;
 }
@@ -448,7 +537,7 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	struct trace_kernel *k = calloc(1, sizeof(*k));
 	if (!k)
 		return err_nomem(err, "a trace");
-	k->fork_link = k->exit_link = -1;
+	k->fork_link = k->exit_link = k->walk_links[0] = k->walk_links[1] = -1;
 	e = check_backend(t, err);
 	if (e < 0) {
 		free(k);
@@ -475,6 +564,11 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 		kernel_free(k);
 		return err_nomem(err, "the children of the process");
 	}
+	e = t->stacks ? open_stacks(t, k, err) : 0;
+	if (e) {
+		kernel_free(k);
+		return e;
+	}
 	*ret = k;
 	return 0;
 }
@@ -486,7 +580,10 @@ void kernel_detach(struct trace_kernel *k)
 		close(k->fork_link);
 	if (k->exit_link >= 0)
 		close(k->exit_link);
-	k->fork_link = k->exit_link = -1;
+	for (size_t i = 0; i < sizeof(k->walk_links) / sizeof(k->walk_links[0]); i++)
+		if (k->walk_links[i] >= 0)
+			close(k->walk_links[i]);
+	k->fork_link = k->exit_link = k->walk_links[0] = k->walk_links[1] = -1;
 }
 
 void kernel_free(struct trace_kernel *k)

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cairn/text.h>
@@ -13,6 +12,7 @@
 #include "trace/kernel.h"
 #include "trace/move.h"
 #include "trace/returns.h"
+#include "trace/stacks.h"
 #include "trace/weigh.h"
 #include "types/build.h"
 
@@ -21,14 +21,6 @@
 #define VALUE_BYTES_DEFAULT  512
 #define FETCHED_MAX          2048
 #define STRING_BYTES_MIN     16
-
-uint64_t trace_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 		     struct cairn_err *err)
@@ -75,6 +67,12 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 	}
 	set_sizes(t);
 	t->pid = t->opts.pid;
+	if (t->opts.stack_frames)
+		e = stacks_want(t, STACKS_WHOLE, t->opts.stack_frames, err);
+	if (e < 0) {
+		cairn_trace_close(t);
+		return e;
+	}
 	*ret = t;
 	return 0;
 }
@@ -97,6 +95,7 @@ void cairn_trace_close(struct cairn_trace *t)
 	if (!t)
 		return;
 	kernel_free(t->kernel);
+	stacks_free(t->stacks);
 	child_end(&t->child);
 	reports_close(&t->mappings);
 	if (t->pidfd >= 0)
@@ -430,7 +429,9 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 		return e;
 	if (t->kernel)
 		return err_set(err, -EINVAL, "already attached");
-	if (t->opts.argv)
+	if (t->stacks)
+		e = stacks_prepare(t, err);
+	if (e == 0 && t->opts.argv)
 		e = child_start(&t->child, t->opts.exe, t->opts.argv, err);
 	if (e == 0 && t->child.pid) {
 		t->pid = t->child.pid;

@@ -326,10 +326,11 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	}
 	/* Targets are the first to go: many values need the operations, long strings the room. */
 	unsigned int targets = p->pub.n_values > MANY_VALUES ? 1 : TARGETS_MAX;
-	uint32_t needed = lay_out(t, p, targets);
+	uint32_t stack = t->stacks ? sizeof(struct trace_stack_ref) : 0;
+	uint32_t needed = lay_out(t, p, targets) + stack;
 	p->n_record = record_size(p, needed);
 	while (!p->n_record && targets--) {
-		needed = lay_out(t, p, targets);
+		needed = lay_out(t, p, targets) + stack;
 		p->n_record = record_size(p, needed);
 	}
 	if (!p->n_record)
@@ -784,6 +785,11 @@ int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *e
 		: t->weighs   ? plan_weight(t, p, err)
 			      : plan_values(t, p, err);
 
+	if (r == 0 && t->stacks && p->returns)
+		r = err_set(err, -EOPNOTSUPP,
+			    "%s: calls that are followed to their return have no stacks yet; take "
+			    "them without $ret and $duration",
+			    p->text->text);
 	if (r == 0)
 		r = plan_sites(t, p, err);
 	/* Unused programs stay; they are harmless. */

@@ -271,11 +271,28 @@ static int print_json(const struct cairn_event *e, FILE *out)
 		}
 		fputc(']', out);
 	}
-	fputs("}\n", out);
 	return ferror(out) ? -EIO : 0;
+}
+
+static void no_more(void *ctx, const struct cairn_event *event, FILE *out)
+{
 }
 
 int cairn_event_print(const struct cairn_event *event, enum cairn_value_style style, FILE *out)
 {
-	return style == CAIRN_VALUE_JSON ? print_json(event, out) : print_text(event, out);
+	return cairn_event_print_with(event, style, no_more, NULL, out);
+}
+
+int cairn_event_print_with(const struct cairn_event *event, enum cairn_value_style style,
+			   void (*more)(void *ctx, const struct cairn_event *event, FILE *out),
+			   void *ctx, FILE *out)
+{
+	bool json = style == CAIRN_VALUE_JSON;
+	int r = json ? print_json(event, out) : print_text(event, out);
+
+	if (r < 0)
+		return r;
+	more(ctx, event, out);
+	fputs(json ? "}\n" : "", out);
+	return ferror(out) ? -EIO : 0;
 }

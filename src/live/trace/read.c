@@ -6,7 +6,9 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/scope.h"
 #include "trace/kernel.h"
+#include "trace/stacks.h"
 #include "trace.skel.h"
 
 /*
@@ -16,9 +18,27 @@
  */
 #define LOOK_EVERY_MS 10
 
-static int on_record(void *ctx, void *data, size_t size)
+/* The stack of an event, from the end of its record. Returns 0 or -ENOMEM. */
+static int add_stack(struct cairn_trace *t, const uint8_t *record, struct cairn_event *event)
 {
-	struct cairn_trace *t = ctx;
+	uint32_t n_record = t->probes.p[event->site->probe]->n_record;
+	struct stack_hit hit = {.pid = (int)event->pid,
+				.tid = (int)event->tid,
+				.comm = event->comm,
+				.time_ns = event->time_ns,
+				.site = event->site};
+
+	memcpy(&hit.ref, record + n_record - sizeof(hit.ref), sizeof(hit.ref));
+	event->stack = stacks_show(t, &hit);
+	if (!event->stack)
+		return -ENOMEM;
+	t->stacks->n_cut += stacks_is_cut(t->stacks, event->stack);
+	return 0;
+}
+
+/* Hands out the event of a record. */
+static int deliver(struct cairn_trace *t, const void *data, size_t size)
+{
 	struct trace_kernel *k = t->kernel;
 	struct decode_space *s = k->space;
 
@@ -26,6 +46,8 @@ static int on_record(void *ctx, void *data, size_t size)
 		k->n_broken++;
 		return 0;
 	}
+	if (t->stacks && add_stack(t, data, &s->event) < 0)
+		return -ENOMEM;
 	t->probes.p[s->event.site->probe]->events++;
 	k->n_delivered++;
 	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
@@ -34,6 +56,48 @@ static int on_record(void *ctx, void *data, size_t size)
 	 * way.
 	 */
 	return k->stop ? -ECANCELED : 0;
+}
+
+/* Stacks are kept, and so are hits whose stack waits for a look at their process. */
+static int take_with_stacks(struct cairn_trace *t, void *data, size_t size)
+{
+	const struct trace_record *rec = data;
+	bool is_stack = stacks_is_stack(data, size);
+	int e = 0;
+
+	if (is_stack && !t->aggregates)
+		return stacks_take(t->stacks, data, size, false);
+	if (size >= sizeof(struct trace_stack))
+		e = is_stack ? stacks_make_wait(t->stacks, data, size,
+						(int)((struct trace_stack *)data)->pid,
+						((struct trace_stack *)data)->time_ns)
+			     : stacks_make_wait(t->stacks, data, size, (int)rec->pid, rec->time_ns);
+	if (e)
+		return e < 0 ? e : 0;
+	return is_stack ? stacks_take(t->stacks, data, size, true) : deliver(t, data, size);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct cairn_trace *t = ctx;
+
+	return t->stacks ? take_with_stacks(t, data, size) : deliver(t, data, size);
+}
+
+/* Records that have waited long enough; @all: each. */
+static int deliver_waiting(struct cairn_trace *t, bool all)
+{
+	size_t size;
+	int e = 0;
+
+	while (t->stacks && !e) {
+		SCOPE_FREE void *record = stacks_next_waiting(t->stacks, all, &size);
+		if (!record)
+			break;
+		e = stacks_is_stack(record, size) ? stacks_take(t->stacks, record, size, true)
+						  : deliver(t, record, size);
+	}
+	return e;
 }
 
 static int open_ring(struct cairn_trace *t, struct cairn_err *err)
@@ -49,13 +113,29 @@ static int open_ring(struct cairn_trace *t, struct cairn_err *err)
 }
 
 /* One look into the ring. 1 when events were handed out or the callback requested a stop. */
-static int consume(struct trace_kernel *k)
+static int consume(struct cairn_trace *t, bool all)
 {
-	int e = ring_buffer__consume(k->ring);
+	struct trace_kernel *k = t->kernel;
+	int e = deliver_waiting(t, all);
 
-	if (k->stop || e > 0)
+	if (e == 0)
+		e = ring_buffer__consume(k->ring);
+	if (e >= 0 && all)
+		e = deliver_waiting(t, all);
+	if (k->stop || k->n_delivered || e == -ECANCELED)
 		return 1;
-	return e == -ECANCELED ? 1 : e;
+	return e < 0 ? e : 0;
+}
+
+/* The same, between looks at the processes whose stacks are taken. */
+static int look_and_consume(struct cairn_trace *t, bool all, struct cairn_err *err)
+{
+	int e = stacks_update(t, err);
+
+	if (e < 0)
+		return e;
+	e = consume(t, all);
+	return stacks_look(t, err) < 0 ? -ENOMEM : e;
 }
 
 int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
@@ -67,7 +147,7 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 
 	if (!k)
 		return err_set(err, -EINVAL, "not attached");
-	if (t->aggregates)
+	if (t->aggregates && !t->stacks)
 		return err_set(err, -EINVAL, "hits that are summed up make no events");
 	int e = open_ring(t, err);
 	if (e < 0)
@@ -76,7 +156,7 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 	k->ctx = ctx;
 	k->stop = 0;
 	k->n_delivered = 0;
-	while ((e = consume(k)) == 0) {
+	while ((e = look_and_consume(t, !k->links.fds.n, err)) == 0) {
 		uint64_t now = trace_now_ns();
 		if (now >= end)
 			return 0;
@@ -138,6 +218,12 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 	s->backend = k->links.has_sessions ? CAIRN_BACKEND_UPROBE_SESSION : k->links.backend;
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
+	if (t->stacks) {
+		s->n_stacks = t->stacks->list.n;
+		s->n_stacks_lost = k->bpf->bss->n_stacks_lost;
+		s->n_stacks_cut = t->stacks->n_cut;
+		s->missed += t->stacks->n_broken;
+	}
 	s->n_children = k->bpf->bss->n_children + k->n_running;
 	s->n_running = k->n_running;
 	s->children_followed =

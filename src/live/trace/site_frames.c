@@ -65,3 +65,10 @@ size_t site_frames(const struct cairn_function *f, const struct cairn_site *site
 	memmove(frames, frames + (n - around), around * sizeof(*frames));
 	return around;
 }
+
+size_t cairn_site_frames(const struct cairn_function *function, const struct cairn_site *site,
+			 struct cairn_frame *frames, size_t n)
+{
+	/* A line or an offset is of what is there, and no call. */
+	return site->kind == CAIRN_SITE_PLACE ? n : site_frames(function, site, frames, n);
+}

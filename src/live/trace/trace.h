@@ -15,7 +15,6 @@
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
  *	move.c, boundary.c  the instruction that is probed
- *	site_frames.c  the functions around a site
  *	weigh.h  probes for a program of another module, whose hits have a number
  *	site_tables.c  what the kernel's program reads of sites
  *	load.c, attach.c, verify.c, family.c  the kernel side; they share kernel.h
@@ -24,6 +23,8 @@
  *	read.c, decode.c, print.c  events
  *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_print.c  hits that are summed up
  *	in the kernel; they share aggregate.h
+ *	clock.c  the time of events; site_frames.c  the functions around a site
+ *	stacks.c, stacks_made.c, stacks_show.c  the stacks of hits; they share stacks_impl.h
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -48,6 +49,7 @@
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
+struct trace_stacks;
 struct aggregates;
 struct aggregate_part;
 struct probe_returns;
@@ -118,6 +120,7 @@ struct cairn_trace {
 	struct cairn_trace_opts opts;
 	bool weighs;                   /* hits have a number, and no values: weigh.h */
 	struct aggregates *aggregates; /* hits are summed up: aggregate.h; NULL: they are events */
+	struct trace_stacks *stacks;   /* of hits: stacks.h; NULL: none are wanted */
 	uint32_t string_bytes;         /* fetched at most, with the NUL: a power of two */
 	uint32_t string_shown;         /* of them, without it */
 	uint32_t value_bytes;
@@ -144,6 +147,7 @@ struct cairn_trace {
 	uint64_t attach_ns, detach_ns, load_ns;
 };
 
+/* CLOCK_MONOTONIC (clock.c). */
 uint64_t trace_now_ns(void);
 
 /*

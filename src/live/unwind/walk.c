@@ -51,6 +51,10 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 		[CAIRN_WALK_NO_ROOM] = "too little stack is left",
 		[CAIRN_WALK_NOT_STOPPED] = "the thread cannot be stopped",
 		[CAIRN_WALK_ASSUMED] = "outermost frame, by an assumption",
+		[CAIRN_WALK_NO_MAPPING] = "no mapping is known there",
+		[CAIRN_WALK_NOT_READY] = "the unwind table was not ready",
+		[CAIRN_WALK_READS] = "too much memory to read",
+		[CAIRN_WALK_NOT_TAKEN] = "there was no room for its stack",
 	};
 	return texts[end];
 }

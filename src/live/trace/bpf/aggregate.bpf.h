@@ -106,7 +106,10 @@ static __always_inline void begin_key(char *rec, __u32 rec_size, const struct ru
 	PUT(cpu, __u32, bpf_get_smp_processor_id());
 	PUT(site, __u32, site);
 	PUT(cgroup, __u64, bpf_get_current_cgroup_id());
+	PUT(stack, __u64, r->stack.id[0]);
 #undef PUT
+	if (plan.stack && plan.stack + 16 <= rec_size)
+		*(__u64 *)(rec + plan.stack + 8) = r->stack.id[1];
 	if (plan.comm && plan.comm + 16 <= rec_size) {
 		const struct task_struct *task = bpf_get_current_task_btf();
 		const __u64 *comm = (const void *)task->comm;
@@ -280,20 +283,10 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 	return 0;
 }
 
-#define AGGREGATE_PROGRAM(size)                                                                    \
-	static __noinline int work_##size(struct work *w, const struct trace_site_entry *entry,    \
-					  __u32 site)                                              \
-	{                                                                                          \
-		if (!is_wanted(w, entry))                                                          \
-			return 0;                                                                  \
-		if (plan.n_key)                                                                    \
-			begin_key(w->rec, size, w->run, entry->probe, site);                       \
-		if (!store_registers(w->run, w->rec, size))                                        \
-			REPEAT(fetch_step_##size, w);                                              \
-		return aggregate(w->rec, entry, w->run->faults);                                   \
-	}                                                                                          \
+/* A program with stacks, and one without. The caller of an inlined copy is around its site. */
+#define AGGREGATE(name, size, with_stack)                                                          \
 	SEC("uprobe")                                                                              \
-	int aggregate_##size(struct pt_regs *ctx)                                                  \
+	int name(struct pt_regs *ctx)                                                              \
 	{                                                                                          \
 		__u64 ids = current_ids();                                                         \
 		__u32 site;                                                                        \
@@ -311,10 +304,29 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 		w.rec = slot->record;                                                              \
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
-		work_##size(&w, entry, site);                                                      \
+		if (is_wanted(&w, entry)) {                                                        \
+			if (with_stack && stacks_of == TRACE_STACKS_CALLER && entry->is_inlined)   \
+				use_caller(w.run, site);                                           \
+			else if (with_stack)                                                       \
+				take_stack(w.run);                                                 \
+			work_##size(&w, entry, site);                                              \
+		}                                                                                  \
 		give_back(slot);                                                                   \
 		return 0;                                                                          \
 	}
+
+#define AGGREGATE_PROGRAM(size)                                                                    \
+	static __noinline int work_##size(struct work *w, const struct trace_site_entry *entry,    \
+					  __u32 site)                                              \
+	{                                                                                          \
+		if (plan.n_key)                                                                    \
+			begin_key(w->rec, size, w->run, entry->probe, site);                       \
+		if (!store_registers(w->run, w->rec, size))                                        \
+			REPEAT(fetch_step_##size, w);                                              \
+		return aggregate(w->rec, entry, w->run->faults);                                   \
+	}                                                                                          \
+	AGGREGATE(aggregate_##size, size, 0)                                                       \
+	AGGREGATE(stacked_aggregate_##size, size, 1)
 TRACE_AGGREGATE_CLASSES(AGGREGATE_PROGRAM)
 
 #endif

@@ -315,7 +315,8 @@ static __always_inline void note_return(struct run *r)
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
 		} else {                                                                           \
-			record_##size(&w, entry, site);                                            \
+			if (is_wanted(&w, entry))                                                  \
+				record_##size(&w, entry, site);                                    \
 		}                                                                                  \
 		give_run_back(w.run);                                                              \
 		return ret;                                                                        \
@@ -380,7 +381,8 @@ TRACE_RETURN_CLASSES(RETURN_PROGRAM)
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
 		} else {                                                                           \
-			work_##size(&w, entry, site);                                              \
+			if (is_wanted(&w, entry))                                                  \
+				work_##size(&w, entry, site);                                      \
 		}                                                                                  \
 		give_back(slot);                                                                   \
 		return ret;                                                                        \

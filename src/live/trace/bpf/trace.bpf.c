@@ -391,17 +391,20 @@ static long condition_step_of_work(__u32 i, struct work *w)
 	return condition_step(i, w->run);
 }
 
-/* Whether the hit is wanted; counts it if not. */
-static __always_inline int is_wanted(struct work *w, const struct trace_site_entry *entry)
+static __noinline int meets_condition(struct work *w, const struct trace_site_entry *entry)
 {
-	if (!entry->has_condition)
-		return 1;
 	w->run->result = -1;
 	REPEAT(condition_step_of_work, w);
 	if (w->run->result > 0)
 		return 1;
 	count(entry->probe, w->run->result ? UNDECIDED : FILTERED);
 	return 0;
+}
+
+/* Whether the hit is wanted; counts it if not. */
+static __always_inline int is_wanted(struct work *w, const struct trace_site_entry *entry)
+{
+	return !entry->has_condition || meets_condition(w, entry);
 }
 
 static __always_inline struct run *try_to_take(__u32 at)
@@ -441,37 +444,19 @@ static __always_inline void give_run_back(struct run *r)
 	*(volatile __u64 *)&r->is_taken = 0;
 }
 
-#define HIT_PROGRAM(size)                                                                          \
-	static long fetch_step_##size(__u32 i, struct work *w)                                     \
-	{                                                                                          \
-		return fetch_step(w->run, w->rec, size);                                           \
-	}                                                                                          \
-	static __noinline int record_##size(struct work *w, const struct trace_site_entry *entry,  \
-					    __u32 site)                                            \
-	{                                                                                          \
-		struct trace_record *rec;                                                          \
-                                                                                                   \
-		if (!is_wanted(w, entry))                                                          \
-			return 0;                                                                  \
-		rec = bpf_ringbuf_reserve(&ring, size, 0);                                         \
-		if (!rec) {                                                                        \
-			count(entry->probe, LOST);                                                 \
-			return 0;                                                                  \
-		}                                                                                  \
-		rec->time_ns = bpf_ktime_get_ns();                                                 \
-		rec->site = site;                                                                  \
-		rec->pid = w->run->ids >> 32;                                                      \
-		rec->tid = w->run->ids;                                                            \
-		read_comm(rec);                                                                    \
-		w->rec = (char *)rec;                                                              \
-		if (!store_registers(w->run, w->rec, size))                                        \
-			REPEAT(fetch_step_##size, w);                                              \
-		rec->faults = w->run->faults;                                                      \
-		bpf_ringbuf_submit(rec, wakeup(size));                                             \
-		return 0;                                                                          \
-	}                                                                                          \
+#include "stack.bpf.h"
+
+/* The end of a record, where the hit's stack is. */
+static __always_inline void put_stack(char *rec, const __u32 rec_size, const struct run *r)
+{
+	if (stacks_of != TRACE_STACKS_NONE)
+		*(struct trace_stack_ref *)(rec + rec_size - sizeof(r->stack)) = r->stack;
+}
+
+/* A program with stacks, and one without. */
+#define HIT(name, size, with_stack)                                                                \
 	SEC("uprobe")                                                                              \
-	int hit_##size(struct pt_regs *ctx)                                                        \
+	int name(struct pt_regs *ctx)                                                              \
 	{                                                                                          \
 		__u64 ids = current_ids();                                                         \
 		__u32 site;                                                                        \
@@ -487,10 +472,44 @@ static __always_inline void give_run_back(struct run *r)
 		}                                                                                  \
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
-		record_##size(&w, entry, site);                                                    \
+		if (is_wanted(&w, entry)) {                                                        \
+			if (with_stack)                                                            \
+				take_stack(w.run);                                                 \
+			record_##size(&w, entry, site);                                            \
+		}                                                                                  \
 		give_run_back(w.run);                                                              \
 		return 0;                                                                          \
 	}
+
+#define HIT_PROGRAM(size)                                                                          \
+	static long fetch_step_##size(__u32 i, struct work *w)                                     \
+	{                                                                                          \
+		return fetch_step(w->run, w->rec, size);                                           \
+	}                                                                                          \
+	static __noinline int record_##size(struct work *w, const struct trace_site_entry *entry,  \
+					    __u32 site)                                            \
+	{                                                                                          \
+		struct trace_record *rec = bpf_ringbuf_reserve(&ring, size, 0);                    \
+                                                                                                   \
+		if (!rec) {                                                                        \
+			count(entry->probe, LOST);                                                 \
+			return 0;                                                                  \
+		}                                                                                  \
+		rec->time_ns = bpf_ktime_get_ns();                                                 \
+		rec->site = site;                                                                  \
+		rec->pid = w->run->ids >> 32;                                                      \
+		rec->tid = w->run->ids;                                                            \
+		read_comm(rec);                                                                    \
+		w->rec = (char *)rec;                                                              \
+		put_stack(w->rec, size, w->run);                                                   \
+		if (!store_registers(w->run, w->rec, size))                                        \
+			REPEAT(fetch_step_##size, w);                                              \
+		rec->faults = w->run->faults;                                                      \
+		bpf_ringbuf_submit(rec, wakeup(size));                                             \
+		return 0;                                                                          \
+	}                                                                                          \
+	HIT(hit_##size, size, 0)                                                                   \
+	HIT(stacked_##size, size, 1)
 TRACE_CLASSES(HIT_PROGRAM)
 
 #include "aggregate.bpf.h"
@@ -528,6 +547,30 @@ int on_exit(__u64 *ctx)
 		return 0;
 	if (!bpf_map_delete_elem(&family, &tgid) && tgid != target_tgid)
 		__sync_fetch_and_add(&n_children_alive, -1);
+	return 0;
+}
+
+/*
+ * What is known of processes, for their stacks. Elsewhere than in the first pid namespace these are
+ * not the numbers that the tracer knows.
+ */
+SEC("tp_btf/sched_process_fork")
+int on_walk_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+
+	if (!pidns_ino)
+		walk_forked((__u32)parent->tgid, (__u32)child->tgid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_walk_exec(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	if (!pidns_ino)
+		walk_execed((__u32)task->tgid);
 	return 0;
 }
 

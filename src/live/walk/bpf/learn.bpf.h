@@ -54,7 +54,8 @@ struct maple_tree {
 	void *ma_root;
 } LEARN_CORE;
 
-struct mm_struct {
+/* Another name, as a program may have its own view of it. */
+struct mm_struct___walk {
 	struct maple_tree mm_mt;
 	struct {
 		void *vdso;
@@ -64,7 +65,7 @@ struct mm_struct {
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
 	struct file *vm_file;
-	struct mm_struct *vm_mm;
+	struct mm_struct___walk *vm_mm;
 } LEARN_CORE;
 
 #define VM_EXEC_FLAG 4
@@ -155,8 +156,8 @@ __noinline int descend(struct walk *w, __u64 at)
 }
 
 /* The mapping in the tree; NULL: none was found. */
-static __always_inline struct vm_area_struct *mapping_at(struct walk *w, struct mm_struct *mm,
-							 __u64 at)
+static __always_inline struct vm_area_struct *mapping_at(struct walk *w,
+							 struct mm_struct___walk *mm, __u64 at)
 {
 	int found = 0;
 
@@ -268,7 +269,7 @@ __noinline int is_as_before(struct walk *w, __u64 mm, __u64 at_vma, __u64 pgoff,
 	       (__u64)BPF_CORE_READ(vma, vm_file) == file && (__u64)BPF_CORE_READ(vma, vm_mm) == mm;
 }
 
-static __always_inline int use_mapping(struct walk *w, struct mm_struct *mm,
+static __always_inline int use_mapping(struct walk *w, struct mm_struct___walk *mm,
 				       struct vm_area_struct *vma, __u64 at)
 {
 	struct walk_inode_file *f;
@@ -294,14 +295,15 @@ __noinline int learn_segment(struct walk *w, __u64 at)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct vm_area_struct *vma;
-	struct mm_struct *mm;
+	struct mm_struct___walk *mm;
 
-	if (!w || w->n_reads >= WALK_MAX_READS || !bpf_core_field_exists(struct mm_struct, mm_mt))
+	if (!w || w->n_reads >= WALK_MAX_READS ||
+	    !bpf_core_field_exists(struct mm_struct___walk, mm_mt))
 		return 0;
 	w->n_reads += LEARN_READS;
 	w->window_n = 0;
 	w->is_learned = 1;
-	mm = BPF_CORE_READ(task, mm);
+	mm = (void *)BPF_CORE_READ(task, mm);
 	vma = mm ? mapping_at(w, mm, at) : NULL;
 	if (vma && use_mapping(w, mm, vma, at))
 		return 1;

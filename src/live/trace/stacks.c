@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeping stacks, and records that wait. */
+#include "trace/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/code.h>
+
+#include "base/err.h"
+#include "trace/stacks_impl.h"
+
+_Static_assert((int)TRACE_EXACT_MAX == (int)WALK_EXACT_MAX, "both are the walk's");
+
+/* Records that wait are taken as they are when they have more bytes. */
+enum { MAX_WAITING = 16 << 20 };
+
+int stacks_want(struct cairn_trace *t, enum trace_stacks_of of, uint32_t max_frames,
+		struct cairn_err *err)
+{
+	struct trace_stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_nomem(err, "stacks");
+	s->of = of;
+	s->max_frames = max_frames && max_frames < WALK_MAX_FRAMES ? max_frames : WALK_MAX_FRAMES;
+	s->walker.files.done_fd = -1;
+	arena_init(&s->arena);
+	t->stacks = s;
+	return 0;
+}
+
+void stacks_free(struct trace_stacks *s)
+{
+	if (!s)
+		return;
+	cairn_code_close(s->code);
+	for (size_t i = s->next_waiting; i < s->waiting.n; i++)
+		free(s->waiting.p[i].record);
+	if (s->is_open)
+		walker_fini(&s->walker);
+	VEC_FREE(&s->waiting);
+	VEC_FREE(&s->list);
+	VEC_FREE(&s->frames);
+	VEC_FREE(&s->addresses);
+	VEC_FREE(&s->made);
+	VEC_FREE(&s->files);
+	VEC_FREE(&s->shown_frames);
+	VEC_FREE(&s->shown_list);
+	map_fini(&s->ids);
+	map_fini(&s->made_ids);
+	arena_fini(&s->arena);
+	free(s);
+}
+
+int stacks_prepare(struct cairn_trace *t, struct cairn_err *err)
+{
+	struct trace_stacks *s = t->stacks;
+	int e;
+
+	s->is_open = true;
+	e = walker_init(&s->walker, err);
+	return e || !t->opts.argv ? e : walker_know_command(&s->walker, t->opts.exe, err);
+}
+
+/* All processes, or the one that is traced. */
+static int add_processes(struct cairn_trace *t, struct cairn_err *err)
+{
+	struct walker *w = &t->stacks->walker;
+
+	if (!t->pid)
+		return walker_add_running(w, err);
+	return t->opts.argv ? walker_add_command(w, t->pid, err) : walker_add(w, t->pid, err);
+}
+
+int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, struct cairn_err *err)
+{
+	struct walker *w = &t->stacks->walker;
+	int e = walker_open(w, maps, !t->pid, err);
+
+	e = e ? e : add_processes(t, err);
+	e = e ? e : walker_publish(w, err);
+	return e ? e : walker_wait_for_tables(w, err);
+}
+
+int stacks_update(struct cairn_trace *t, struct cairn_err *err)
+{
+	return t->stacks ? walker_update(&t->stacks->walker, err) : 0;
+}
+
+int stacks_look(struct cairn_trace *t, struct cairn_err *err)
+{
+	return t->stacks ? walker_look(&t->stacks->walker, err) : 0;
+}
+
+/* ---- stacks ---- */
+
+bool stacks_is_stack(const void *record, size_t size)
+{
+	return size >= sizeof(struct trace_stack) && !((const struct trace_stack *)record)->mark;
+}
+
+const struct stack_kept *stacks_find(const struct trace_stacks *s, uint64_t id, uint64_t other)
+{
+	uint64_t key = id, number;
+
+	for (; map_get(&s->ids, key, &number); key++) {
+		const struct stack_kept *k = &s->list.p[number];
+		if (k->id[0] == id && k->id[1] == other)
+			return k;
+	}
+	return NULL;
+}
+
+static int put_id(struct trace_stacks *s, uint64_t id, uint64_t number)
+{
+	uint64_t other;
+
+	while (map_get(&s->ids, id, &other))
+		id++;
+	return map_put(&s->ids, id, number);
+}
+
+struct walk_taken stacks_taken(const struct trace_stacks *s, const struct stack_kept *k)
+{
+	return (struct walk_taken){.pid = k->pid,
+				   .time_ns = k->time_ns,
+				   .generation = k->generation,
+				   .end = k->end,
+				   .n = k->n,
+				   .frames = s->frames.p + k->first};
+}
+
+/* The stack of a key is shown when all is over: what is known of it is known now. */
+static int settle(struct trace_stacks *s, struct stack_kept *k)
+{
+	uint64_t own[WALK_MAX_FRAMES];
+	struct walk_taken taken = stacks_taken(s, k), now;
+	int e = 0;
+
+	if (walker_resolve(&s->walker, &taken, own, &now))
+		memcpy(s->frames.p + k->first, own, now.n * sizeof(*own));
+	k->n = now.n;
+	k->end = now.end;
+	k->is_settled = true;
+	for (size_t i = 0; i < k->n && e == 0; i++) {
+		uint64_t frame = s->frames.p[k->first + i] & ~WALK_ASSUMED;
+		uint64_t at = watched_address_at(&s->walker.processes, k->pid, frame, k->time_ns);
+
+		s->addresses.p[k->first + i] = at;
+		e = stacks_name_made(s, k->pid, frame);
+	}
+	return e;
+}
+
+static bool is_ours(const struct trace_stack *r, size_t size)
+{
+	return r->n <= WALK_MAX_FRAMES && size >= sizeof(*r) + r->n * sizeof(uint64_t) &&
+	       r->end < WALK_N_ENDS && r->n_exact <= WALK_EXACT_MAX;
+}
+
+static int keep(struct trace_stacks *s, const struct trace_stack *r, bool settles)
+{
+	struct stack_kept k = {.id = {r->id[0], r->id[1]},
+			       .time_ns = r->time_ns,
+			       .pid = (int)r->pid,
+			       .generation = r->generation,
+			       .first = s->frames.n,
+			       .n = r->n,
+			       .end = r->end,
+			       .n_exact = r->n_exact};
+
+	memcpy(k.exact, r->exact, sizeof(k.exact));
+	while (settles && s->addresses.n < s->frames.n + r->n)
+		if (!VEC_PUSH(&s->addresses))
+			return -ENOMEM;
+	if (!VEC_APPEND(&s->frames, (const uint64_t *)(const void *)(r + 1), r->n) ||
+	    !VEC_ADD(&s->list, k) || put_id(s, k.id[0], s->list.n - 1) < 0)
+		return -ENOMEM;
+	return settles ? settle(s, &s->list.p[s->list.n - 1]) : 0;
+}
+
+int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool settles)
+{
+	const struct trace_stack *r = record;
+	struct walk_taken taken;
+
+	if (!is_ours(r, size)) {
+		s->n_broken++;
+		return 0;
+	}
+	if (!stacks_find(s, r->id[0], r->id[1]) && keep(s, r, settles) < 0)
+		return -ENOMEM;
+	taken = stacks_taken(s, stacks_find(s, r->id[0], r->id[1]));
+	return walker_learn(&s->walker, &taken, taken.end, true);
+}
+
+/* ---- what waits ---- */
+
+int stacks_make_wait(struct trace_stacks *s, const void *record, size_t size, int pid,
+		     uint64_t time_ns)
+{
+	struct stack_waiting w = {NULL, size};
+	bool must_wait =
+		s->next_waiting < s->waiting.n || walker_is_uncertain(&s->walker, pid, time_ns);
+
+	if (!must_wait || s->waiting_bytes >= MAX_WAITING)
+		return 0;
+	w.record = malloc(size);
+	if (!w.record || !VEC_ADD(&s->waiting, w)) {
+		free(w.record);
+		return -ENOMEM;
+	}
+	memcpy(w.record, record, size);
+	s->waiting_bytes += size;
+	s->walker.processes.keeps_past = true;
+	return 1;
+}
+
+/* What a record is of, for whether it is still uncertain. */
+static bool is_uncertain(const struct trace_stacks *s, const void *record, size_t size)
+{
+	const struct trace_stack *stack = record;
+	const struct trace_record *event = record;
+
+	if (stacks_is_stack(record, size))
+		return walker_is_uncertain(&s->walker, (int)stack->pid, stack->time_ns);
+	return walker_is_uncertain(&s->walker, (int)event->pid, event->time_ns);
+}
+
+void *stacks_next_waiting(struct trace_stacks *s, bool all, size_t *ret_size)
+{
+	struct stack_waiting w;
+
+	if (s->next_waiting == s->waiting.n) {
+		s->next_waiting = s->waiting.n = 0;
+		s->walker.processes.keeps_past = false;
+		return NULL;
+	}
+	w = s->waiting.p[s->next_waiting];
+	all |= s->waiting_bytes >= MAX_WAITING;
+	if (!all && is_uncertain(s, w.record, w.size))
+		return NULL;
+	s->next_waiting++;
+	s->waiting_bytes -= w.size;
+	*ret_size = w.size;
+	return w.record;
+}
