@@ -35,8 +35,9 @@ struct group {
 	uint32_t n;
 	uint64_t *offsets, *cookies, *semaphores;
 	bool has_semaphores;
-	bool follows; /* of probes that follow their calls */
+	enum link_follows follows;
 	enum link_moment moment;
+	bool is_of_exits; /* of the sites' exits, and not of the sites */
 	int program;
 };
 
@@ -78,7 +79,7 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	if (link < 0)
 		return link;
 	int e = keep_link(l, event, link);
-	if (g->moment == LINK_AT_RETURN)
+	if (g->moment == LINK_AT_RETURN || g->is_of_exits)
 		return e;
 	for (uint32_t i = 0; !e && i < n; i++)
 		t->sites.p[g->cookies[from + i]]->attached = true;
@@ -161,6 +162,31 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 	return 0;
 }
 
+static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint64_t cookie)
+{
+	g->offsets[g->n] = offset;
+	g->semaphores[g->n] = semaphore;
+	g->has_semaphores |= semaphore != 0;
+	g->cookies[g->n++] = cookie;
+}
+
+static void add_site(struct group *g, const struct trace_site *site, size_t number)
+{
+	if (!g->is_of_exits)
+		add_place(g, site->pub.off.v, site->semaphore, number);
+	for (uint32_t i = 0; g->is_of_exits && i < site->n_exits; i++)
+		add_place(g, site->exits[i], 0, number);
+}
+
+static size_t n_places(const struct cairn_trace *t)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < t->sites.n; i++)
+		n += 1 + t->sites.p[i]->n_exits;
+	return n;
+}
+
 /*
  * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several
  * probes at one instruction the kernel runs the last one first, and calls that begin there began in
@@ -174,16 +200,13 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 		const struct trace_site *site = t->sites.p[i];
 		const struct trace_probe *p = t->probes.p[site->pub.probe];
 		unsigned int class;
-		if (site->pub.refused || p->file != g->file || g->follows != (p->returns != NULL))
+		if (site->pub.refused || p->file != g->file || g->follows != links_follow(p))
 			continue;
 		if (g->moment == LINK_AT_RETURN && !site->follows)
 			continue;
 		if (!trace_record_class(p->n_record, &class) || class != g->class)
 			continue;
-		g->offsets[g->n] = site->pub.off.v;
-		g->semaphores[g->n] = site->semaphore;
-		g->has_semaphores |= site->semaphore != 0;
-		g->cookies[g->n++] = i;
+		add_site(g, site, i);
 	}
 }
 
@@ -209,6 +232,15 @@ static int attach_class(struct cairn_trace *t, struct trace_links *l, struct gro
 	return g->n ? attach_group(t, l, g, err) : 0;
 }
 
+static int attach_by_exits(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			   struct cairn_err *err)
+{
+	g->is_of_exits = true;
+	int e = attach_class(t, l, g, LINK_AT_HIT, l->exit_fds[g->class], err);
+	g->is_of_exits = false;
+	return e ? e : attach_class(t, l, g, LINK_AT_HIT, l->enter_fds[g->class], err);
+}
+
 /* Returns first, and away last: a call that is seen to begin is seen to end. */
 static int attach_file(struct cairn_trace *t, struct trace_links *l, struct group *g,
 		       struct cairn_err *err)
@@ -217,22 +249,25 @@ static int attach_file(struct cairn_trace *t, struct trace_links *l, struct grou
 	int e = 0;
 
 	for (g->class = 0; g->class < TRACE_N_CLASSES && e == 0; g->class ++) {
-		g->follows = false;
+		g->follows = LINKS_FOLLOW_NONE;
 		e = attach_class(t, l, g, LINK_AT_HIT, l->program_fds[g->class], err);
-		g->follows = true;
+		g->follows = LINKS_FOLLOW_RETURNS;
 		if (e == 0 && !l->has_sessions)
 			e = attach_class(t, l, g, LINK_AT_RETURN, l->return_fds[g->class], err);
 		if (e == 0)
 			e = attach_class(t, l, g, entry, l->follow_fds[g->class], err);
+		g->follows = LINKS_FOLLOW_EXITS;
+		if (e == 0)
+			e = attach_by_exits(t, l, g, err);
 	}
 	return e;
 }
 
 int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err)
 {
-	SCOPE_FREE uint64_t *offsets = calloc(t->sites.n + 1, sizeof(*offsets));
-	SCOPE_FREE uint64_t *cookies = calloc(t->sites.n + 1, sizeof(*cookies));
-	SCOPE_FREE uint64_t *semaphores = calloc(t->sites.n + 1, sizeof(*semaphores));
+	SCOPE_FREE uint64_t *offsets = calloc(n_places(t), sizeof(*offsets));
+	SCOPE_FREE uint64_t *cookies = calloc(n_places(t), sizeof(*cookies));
+	SCOPE_FREE uint64_t *semaphores = calloc(n_places(t), sizeof(*semaphores));
 	struct group g = {.offsets = offsets, .cookies = cookies, .semaphores = semaphores};
 	int e = 0;
 

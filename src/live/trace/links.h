@@ -14,11 +14,23 @@ struct trace_links {
 	 * there is one program; else one is for entries, and return_fds for returns.
 	 */
 	int follow_fds[TRACE_N_CLASSES], return_fds[TRACE_N_CLASSES];
+	/* And for those that follow them by exits.h. */
+	int enter_fds[TRACE_N_CLASSES], exit_fds[TRACE_N_CLASSES];
 	bool has_sessions;
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
 	uint32_t n, n_attached;
 };
+
+/* How a probe's calls are followed. */
+enum link_follows { LINKS_FOLLOW_NONE, LINKS_FOLLOW_RETURNS, LINKS_FOLLOW_EXITS };
+
+static inline enum link_follows links_follow(const struct trace_probe *p)
+{
+	if (!p->returns)
+		return LINKS_FOLLOW_NONE;
+	return p->by_exits ? LINKS_FOLLOW_EXITS : LINKS_FOLLOW_RETURNS;
+}
 
 /*
  * links_attach - links for every site that is ready; all or none but with best_effort

@@ -50,12 +50,10 @@ struct attempt {
 	bool sleepable, children, sessions;
 };
 
-/* @follows  by a probe that follows its calls */
-static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record, bool follows)
+static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record, enum link_follows how)
 {
 	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.p[i]->n_record == n_record &&
-		    (t->probes.p[i]->returns != NULL) == follows)
+		if (t->probes.p[i]->n_record == n_record && links_follow(t->probes.p[i]) == how)
 			return true;
 	return false;
 }
@@ -124,7 +122,7 @@ static struct bpf_program *program_of(const struct cairn_trace *t, const struct 
 
 /* Of probes that follow their calls. */
 struct return_programs {
-	struct bpf_program *session, *enter, *leave;
+	struct bpf_program *session, *enter, *leave, *exit;
 	struct bpf_map *calls;
 };
 
@@ -134,12 +132,13 @@ static struct return_programs return_programs(const struct cairn_trace *t,
 #define OF_SIZE(n)                                                                                 \
 	if (size == (n) && !t->aggregates)                                                         \
 		return (struct return_programs){bpf->progs.session_##n, bpf->progs.enter_##n,      \
-						bpf->progs.leave_##n, bpf->maps.calls_##n};
+						bpf->progs.leave_##n, bpf->progs.exit_##n,         \
+						bpf->maps.calls_##n};
 #define SUM_OF_SIZE(n)                                                                             \
 	if (size == (n) && t->aggregates)                                                          \
-		return (struct return_programs){bpf->progs.sum_session_##n,                        \
-						bpf->progs.sum_enter_##n,                          \
-						bpf->progs.sum_leave_##n, bpf->maps.calls_##n};
+		return (struct return_programs){                                                   \
+			bpf->progs.sum_session_##n, bpf->progs.sum_enter_##n,                      \
+			bpf->progs.sum_leave_##n, bpf->progs.sum_exit_##n, bpf->maps.calls_##n};
 	TRACE_RETURN_CLASSES(OF_SIZE)
 	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OF_SIZE)
 	return (struct return_programs){0};
@@ -161,15 +160,17 @@ static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf
 				   uint32_t size, struct attempt how)
 {
 	struct return_programs p = return_programs(t, bpf, size);
-	bool is_needed = class_is_needed(t, size, true);
+	bool by_returns = class_is_needed(t, size, LINKS_FOLLOW_RETURNS);
+	bool by_exits = class_is_needed(t, size, LINKS_FOLLOW_EXITS);
 
-	choose_program(p.session, is_needed && how.sessions, how);
+	choose_program(p.session, by_returns && how.sessions, how);
 	if (p.session && how.sessions)
 		bpf_program__set_expected_attach_type(p.session, LINK_UPROBE_SESSION);
-	choose_program(p.enter, is_needed && !how.sessions, how);
-	choose_program(p.leave, is_needed && !how.sessions, how);
+	choose_program(p.enter, by_exits || (by_returns && !how.sessions), how);
+	choose_program(p.leave, by_returns && !how.sessions, how);
+	choose_program(p.exit, by_exits, how);
 	if (p.calls)
-		bpf_map__set_autocreate(p.calls, is_needed);
+		bpf_map__set_autocreate(p.calls, by_returns || by_exits);
 }
 
 /* No memory for calls, whatever the trace is. */
@@ -186,7 +187,7 @@ static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, 
 	bpf_object__for_each_program(p, bpf->obj) bpf_program__set_autoload(p, false);
 	choose_no_return_memory(bpf);
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
-		bool is_needed = class_is_needed(t, class_sizes[i], false);
+		bool is_needed = class_is_needed(t, class_sizes[i], LINKS_FOLLOW_NONE);
 		choose_program(program_of(t, bpf, i), is_needed, how);
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
@@ -452,7 +453,7 @@ static int check_stacks(const struct cairn_trace *t, const struct trace_kernel *
 {
 	for (size_t i = 0; i < t->probes.n && !k->links.has_sessions; i++) {
 		const struct trace_probe *p = t->probes.p[i];
-		if (p->returns && returns_has_stacks(p->file))
+		if (links_follow(p) == LINKS_FOLLOW_RETURNS && returns_has_stacks(p->file))
 			return err_set(err, -EOPNOTSUPP,
 				       "%s: %s uses several stacks in a thread, and a return probe "
 				       "could end it; only uprobe_session (Linux 6.13) can follow "
@@ -499,11 +500,13 @@ static void keep_programs(const struct cairn_trace *t, struct trace_kernel *k)
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		struct return_programs p = return_programs(t, k->bpf, class_sizes[i]);
 		l->program_fds[i] = program_fd(t, k->bpf, i);
-		l->follow_fds[i] = l->return_fds[i] = -1;
-		if (p.calls)
-			l->follow_fds[i] = bpf_program__fd(l->has_sessions ? p.session : p.enter);
-		if (p.calls && !l->has_sessions)
-			l->return_fds[i] = bpf_program__fd(p.leave);
+		l->follow_fds[i] = l->return_fds[i] = l->enter_fds[i] = l->exit_fds[i] = -1;
+		if (!p.calls)
+			continue;
+		l->follow_fds[i] = bpf_program__fd(l->has_sessions ? p.session : p.enter);
+		l->return_fds[i] = bpf_program__fd(p.leave);
+		l->enter_fds[i] = bpf_program__fd(p.enter);
+		l->exit_fds[i] = bpf_program__fd(p.exit);
 	}
 }
 
@@ -635,6 +638,7 @@ uint64_t kernel_missed(const struct trace_kernel *k)
 
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
 		missed += misses(k->links.program_fds[i]) + misses(k->links.follow_fds[i]) +
-			  misses(k->links.return_fds[i]);
+			  misses(k->links.return_fds[i]) + misses(k->links.exit_fds[i]) +
+			  (k->links.has_sessions ? misses(k->links.enter_fds[i]) : 0);
 	return missed;
 }

@@ -3,9 +3,9 @@
  * Planning the returns of calls
  *
  * A return probe replaces the return address on the stack. Code that reads it there finds the
- * kernel's trampoline instead: an exception that passes such a frame ends the program, and so does
- * Go, which moves its stacks. So functions that may have such code around them are refused
- * (docs/limits.md). The kernel's own unwinders and ours know the trampoline.
+ * kernel's trampoline instead, and an exception that passes such a frame ends the program. So calls
+ * of functions that exceptions may pass are followed by probes on their returns (exits.h). Go moves
+ * its stacks, so there a call cannot be found again (docs/limits.md).
  */
 #include "trace/returns.h"
 
@@ -17,12 +17,9 @@
 #include "loc/loc.h"
 #include "sites/convention.h"
 #include "trace/aggregate.h"
+#include "trace/exits.h"
 
 /* ---- where return probes do no harm ---- */
-
-static const char by_exception[] =
-	"a return probe ends a program when an exception passes it, and this file is C++, Rust or "
-	"the like";
 
 static bool is_mangled(const char *name)
 {
@@ -103,17 +100,15 @@ bool returns_has_stacks(const struct trace_file *f)
 	return is_named_by(f, &names) && !exports_one_of(binary_main(f->bin), &names);
 }
 
-static const char *refused_of_file(const struct trace_file *f)
+/* Whether the file's own imports show that exceptions pass its functions. */
+static bool may_throw(struct trace_file *f)
 {
-	struct elf *e = f->bin ? binary_main(f->bin) : NULL;
+	const struct names names = {sizeof(unwinding) / sizeof(unwinding[0]), unwinding};
 
-	if (!e)
-		return NULL;
-	if (is_go(e))
-		return "a return probe ends a Go program, which moves its stacks";
-	if (is_named_by(f, &(struct names){sizeof(unwinding) / sizeof(unwinding[0]), unwinding}))
-		return by_exception;
-	return NULL;
+	if (!f->knows_returns)
+		f->throws = is_named_by(f, &names);
+	f->knows_returns = true;
+	return f->throws;
 }
 
 static bool is_named_in(const char *text)
@@ -133,9 +128,10 @@ static bool is_named(const struct cairn_trace *t, const struct trace_probe *p)
 	return false;
 }
 
-const char *returns_refused(struct cairn_trace *t, const struct trace_probe *p)
+const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 {
 	const struct cairn_function *f = p->pub.function;
+	struct elf *e = p->file->bin ? binary_main(p->file->bin) : NULL;
 
 	if (!is_named(t, p))
 		return NULL;
@@ -143,13 +139,11 @@ const char *returns_refused(struct cairn_trace *t, const struct trace_probe *p)
 		return "a profile counts a call when it begins";
 	if (p->text->kind != PROBE_OF_FUNCTION)
 		return "the probe is on an instruction, and only a function returns";
-	if (is_mangled(f->linkage_name) || is_mangled(f->name) || strstr(f->name, "::"))
-		return by_exception;
-	if (!p->file->knows_returns) {
-		p->file->no_returns = refused_of_file(p->file);
-		p->file->knows_returns = true;
-	}
-	return p->file->no_returns;
+	if (e && is_go(e))
+		return "Go moves its stacks during a call";
+	p->by_exits = is_mangled(f->linkage_name) || is_mangled(f->name) || strstr(f->name, "::") ||
+		      may_throw(p->file);
+	return NULL;
 }
 
 /* ---- taking expressions apart ---- */
@@ -314,11 +308,37 @@ static bool may_return_nothing(const struct trace_probe *p, const struct cairn_s
 	return !site->symbol || strchr(site->symbol, '.') || !convention_is_all_gcc(e);
 }
 
+/*
+ * An exception that comes to a return probe ends the program. So the returns themselves are probed,
+ * if there is no other way out.
+ */
+static int plan_exits(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
+		      struct cairn_err *err)
+{
+	struct trace_exits exits;
+	const char *why;
+	int r = exits_find(t, p->file, site->pub.site, &exits, &why, err);
+
+	if (r < 0)
+		return r;
+	site->n_exits = exits.n;
+	site->exits = exits.offsets;
+	if (!why || site->pub.refused)
+		return 0;
+	site->pub.refused =
+		arena_printf(&t->arena,
+			     "its calls cannot be followed: an exception may pass it, so that a "
+			     "return probe would do harm, and %s",
+			     why);
+	return site->pub.refused ? 0 : err_nomem(err, "a site");
+}
+
 int returns_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
 		      struct cairn_err *err)
 {
 	struct cairn_location *result;
 	struct abi_param type = {.type = p->pub.function->return_type};
+	bool is_certain = !p->by_exits || convention_is_word(p->pub.types, type.type);
 
 	if (!p->returns || site->pub.site->kind != CAIRN_SITE_OUT_OF_LINE)
 		return 0;
@@ -327,9 +347,12 @@ int returns_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct
 		return err_nomem(err, "a site");
 	if (may_return_nothing(p, site->pub.site))
 		result->why = CAIRN_UNAVAIL_MAY_NOT_RETURN;
+	else if (!is_certain)
+		/* Other languages than C return some classes by their address. */
+		result->why = CAIRN_UNAVAIL_NO_CONVENTION;
 	site->follows = true;
 	site->result = result;
-	return 0;
+	return p->by_exits ? plan_exits(t, p, site, err) : 0;
 }
 
 enum cairn_unavailable returns_keep(const struct trace_probe *p, struct compiler *c)

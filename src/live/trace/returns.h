@@ -28,8 +28,11 @@ struct probe_returns {
 	const struct expr *at_entry, *at_return;
 };
 
-/* Why an expression of the probe cannot have $ret and $duration; NULL: it can. */
-const char *returns_refused(struct cairn_trace *t, const struct trace_probe *p);
+/*
+ * Why an expression of the probe cannot have $ret and $duration; NULL: it can, and p->by_exits is
+ * set.
+ */
+const char *returns_refused(struct cairn_trace *t, struct trace_probe *p);
 
 /*
  * True if a thread of the program may have several stacks. Then only a session can leave those

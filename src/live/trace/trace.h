@@ -11,6 +11,7 @@
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	scope.c  what expressions may name
  *	plan.c  probe x sites -> sites and programs (offline)
+ *	exits.c  where a function is left
  *	returns.c  $ret and $duration: what is fetched at the entry, and what at the return
  *	compile.c, fetch.c  expressions and locations -> fetch programs
  *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
@@ -70,8 +71,7 @@ struct trace_file {
 	struct mover *mover;   /* made when first needed */
 	struct code_walk walk; /* the function that was decoded last */
 	bool was_mapped;       /* by the traced process, as far as was seen */
-	bool knows_returns;
-	const char *no_returns; /* of all its functions; NULL: nothing is known */
+	bool knows_returns, throws;
 };
 
 /* A constant value of a site: the same for every hit. */
@@ -91,6 +91,9 @@ struct trace_site {
 	bool follows; /* calls are followed to their return, which has a program, too */
 	uint32_t return_program;
 	const struct cairn_location *result; /* if calls are followed */
+	/* If by_exits: file offsets of the instructions by which the function is left. */
+	uint32_t n_exits;
+	const uint64_t *exits;
 };
 
 struct trace_probe {
@@ -106,6 +109,7 @@ struct trace_probe {
 	struct aggregate_part *parts;
 	uint8_t is_signed;
 	const char *no_returns;        /* as in expr_scope */
+	bool by_exits;                 /* calls are followed by probes on return instructions */
 	struct probe_returns *returns; /* NULL: a hit is complete at once */
 };
 

@@ -4,10 +4,11 @@
  *
  * A hit at the entry runs the first part of the fetch program. What it writes stays in the calls of
  * the thread until the function returns. Then the second part is run, and the record is complete.
- * There are two mechanisms, with one matching:
+ * There are three mechanisms, with one matching:
  *
  *	session_N           a session (Linux 6.13): the kernel runs it at entry and return
  *	enter_N, leave_N    a uprobe at the entry, and a return probe there
+ *	enter_N, exit_N     the same, and uprobes on the return instructions
  *
  * A call is found again by its frame, which is the address of its return address. At the return the
  * stack pointer is 8 bytes above it. A call that is not left by a return (longjmp, an exception) is
@@ -255,11 +256,14 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 	}
 TRACE_RETURN_CLASSES(RETURN_CALLS)
 
+enum { AT_ENTRY, AT_RETURN, AT_EXIT };
+
 /* The stack pointer as it was at the entry, and the time, before anything else takes some. */
-static __always_inline void note_return(struct run *r)
+static __always_inline void note_return(struct run *r, int moment)
 {
 	r->m.file[FETCH_RETURN_DURATION] = bpf_ktime_get_ns();
-	r->m.file[FETCH_FILE_SP] -= 8;
+	if (moment == AT_RETURN)
+		r->m.file[FETCH_FILE_SP] -= 8;
 }
 
 /* At the entry: 1 if the kernel need not report the return. */
@@ -292,7 +296,7 @@ static __always_inline void note_return(struct run *r)
 		bpf_ringbuf_submit(rec, wakeup(size));                                             \
 		return 0;                                                                          \
 	}                                                                                          \
-	static __always_inline int hit_return_##size(struct pt_regs *ctx, int is_return)           \
+	static __always_inline int hit_return_##size(struct pt_regs *ctx, int moment)              \
 	{                                                                                          \
 		__u64 ids = current_ids();                                                         \
 		__u32 site;                                                                        \
@@ -309,8 +313,8 @@ static __always_inline void note_return(struct run *r)
 		}                                                                                  \
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
-		if (is_return) {                                                                   \
-			note_return(w.run);                                                        \
+		if (moment) {                                                                      \
+			note_return(w.run, moment);                                                \
 			record_return_##size(&w, entry, site);                                     \
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
@@ -330,6 +334,12 @@ static __always_inline void note_return(struct run *r)
 	int enter_##size(struct pt_regs *ctx)                                                      \
 	{                                                                                          \
 		hit_return_##size(ctx, 0);                                                         \
+		return 0;                                                                          \
+	}                                                                                          \
+	SEC("uprobe")                                                                              \
+	int exit_##size(struct pt_regs *ctx)                                                       \
+	{                                                                                          \
+		hit_return_##size(ctx, AT_EXIT);                                                   \
 		return 0;                                                                          \
 	}                                                                                          \
 	SEC("uprobe")                                                                              \
@@ -356,7 +366,7 @@ TRACE_RETURN_CLASSES(RETURN_PROGRAM)
 			REPEAT(fetch_step_##size, w);                                              \
 		return aggregate(w->rec, entry, w->run->faults);                                   \
 	}                                                                                          \
-	static __always_inline int sum_return_##size(struct pt_regs *ctx, int is_return)           \
+	static __always_inline int sum_return_##size(struct pt_regs *ctx, int moment)              \
 	{                                                                                          \
 		__u64 ids = current_ids();                                                         \
 		__u32 site;                                                                        \
@@ -375,8 +385,8 @@ TRACE_RETURN_CLASSES(RETURN_PROGRAM)
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
 		w.rec = slot->record;                                                              \
-		if (is_return) {                                                                   \
-			note_return(w.run);                                                        \
+		if (moment) {                                                                      \
+			note_return(w.run, moment);                                                \
 			add_return_##size(&w, entry, site, slot->record);                          \
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
@@ -396,6 +406,12 @@ TRACE_RETURN_CLASSES(RETURN_PROGRAM)
 	int sum_enter_##size(struct pt_regs *ctx)                                                  \
 	{                                                                                          \
 		sum_return_##size(ctx, 0);                                                         \
+		return 0;                                                                          \
+	}                                                                                          \
+	SEC("uprobe")                                                                              \
+	int sum_exit_##size(struct pt_regs *ctx)                                                   \
+	{                                                                                          \
+		sum_return_##size(ctx, AT_EXIT);                                                   \
 		return 0;                                                                          \
 	}                                                                                          \
 	SEC("uprobe")                                                                              \
