@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program's first bytes, which name its loader, and what a loader prints. */
+/* A program's first bytes, which name its loader or interpreter, and what a loader prints. */
 #include "fuzz.h"
 
 #include <assert.h>
@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "launch/needed.h"
+#include "launch/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct needed n = {0};
+	struct script_line line;
 	char loader[64];
 	if (needed_loader(bytes, size, loader, sizeof(loader)))
 		assert(loader[0] == '/' && memchr(loader, 0, sizeof(loader)));
@@ -19,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	for (size_t i = 0; i < n.paths.n; i++)
 		assert(n.paths.p[i][0] == '/');
 	needed_free(&n);
+	if (script_parse((const char *)bytes, size, &line))
+		assert(line.interpreter[0] && strlen(line.interpreter) < SCRIPT_LINE_MAX &&
+		       strlen(line.argument) < SCRIPT_LINE_MAX);
 	return 0;
 }
 

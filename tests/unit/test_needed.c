@@ -8,11 +8,15 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "alloc_fail.h"
 #include "launch/needed.h"
+#include "launch/script.h"
 
 #define LOADER "/lib64/ld-linux-x86-64.so.2"
 
@@ -160,6 +164,91 @@ static void a_lack_of_memory_is_said(void **state)
 	free(self);
 }
 
+/* ---- scripts ---- */
+
+static void the_line_of_a_script_is_read_as_the_kernel_reads_it(void **state)
+{
+	static const struct {
+		const char *text, *interpreter, *argument;
+	} cases[] = {
+		{"#!/bin/sh\n", "/bin/sh", ""},
+		{"#! /bin/sh -e \nexit\n", "/bin/sh", "-e"},
+		{"#!\t/usr/bin/env python3\n", "/usr/bin/env", "python3"},
+		{"#!/usr/bin/env -S a b\n", "/usr/bin/env", "-S a b"},
+		{"#!x", "x", ""},
+		{"#!\n", NULL, NULL},
+		{"#! \t\n/bin/sh", NULL, NULL},
+		{"# /bin/sh\n", NULL, NULL},
+		{"", NULL, NULL},
+	};
+	struct script_line line;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool is_script = script_parse(cases[i].text, strlen(cases[i].text), &line);
+		assert_int_equal(is_script, cases[i].interpreter != NULL);
+		if (!is_script)
+			continue;
+		assert_string_equal(line.interpreter, cases[i].interpreter);
+		assert_string_equal(line.argument, cases[i].argument);
+	}
+}
+
+static void a_line_that_is_cut_anywhere_is_no_more_than_its_beginning(void **state)
+{
+	static const char text[] = "#! /usr/bin/env python3\n";
+	struct script_line line;
+
+	for (size_t n = 0; n < sizeof(text); n++) {
+		char *cut = malloc(n + 1);
+		assert_non_null(cut);
+		memcpy(cut, text, n);
+		if (script_parse(cut, n, &line)) {
+			assert_int_equal(
+				strncmp(line.interpreter, "/usr/bin/env", strlen(line.interpreter)),
+				0);
+			assert_int_equal(strncmp(line.argument, "python3", strlen(line.argument)),
+					 0);
+		}
+		free(cut);
+	}
+}
+
+static void a_line_longer_than_the_kernel_reads_ends_there(void **state)
+{
+	char text[1000] = "#!/";
+	struct script_line line;
+
+	memset(text + 3, 'x', sizeof(text) - 3);
+	assert_true(script_parse(text, sizeof(text), &line));
+	assert_int_equal(strlen(line.interpreter), SCRIPT_LINE_MAX - 3);
+}
+
+static void env_runs_the_first_program_of_its_path(void **state)
+{
+	char folder[] = "/tmp/cairn-script-XXXXXX", path[64], program[128], found[128];
+	struct script_line line = {"/usr/bin/env", "a-tool"};
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "relative:/nowhere:%s:/bin", folder);
+	snprintf(program, sizeof(program), "%s/a-tool", folder);
+	setenv("PATH", path, 1);
+	assert_false(script_of_env(&line, found, sizeof(found)));
+	FILE *f = fopen(program, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(chmod(program, 0755), 0);
+	assert_true(script_of_env(&line, found, sizeof(found)));
+	assert_string_equal(found, program);
+	assert_false(script_of_env(&line, found, strlen(program)));
+	strcpy(line.argument, "-S a-tool");
+	assert_false(script_of_env(&line, found, sizeof(found)));
+	strcpy(line.argument, "a-tool");
+	strcpy(line.interpreter, "/bin/sh");
+	assert_false(script_of_env(&line, found, sizeof(found)));
+	unlink(program);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -169,6 +258,10 @@ int main(void)
 		cmocka_unit_test(each_line_with_a_file_is_a_path),
 		cmocka_unit_test(a_real_program_has_its_libraries),
 		cmocka_unit_test(a_lack_of_memory_is_said),
+		cmocka_unit_test(the_line_of_a_script_is_read_as_the_kernel_reads_it),
+		cmocka_unit_test(a_line_that_is_cut_anywhere_is_no_more_than_its_beginning),
+		cmocka_unit_test(a_line_longer_than_the_kernel_reads_ends_there),
+		cmocka_unit_test(env_runs_the_first_program_of_its_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +15,9 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "launch/needed.h"
+#include "launch/script.h"
+
+enum { MAX_SCRIPTS = 5 }; /* as the kernel follows */
 
 struct pages {
 	VEC(void *) p;
@@ -75,11 +79,11 @@ static int number_all(struct walk_files *f, const struct pages *pages, struct ca
 	return rc;
 }
 
-int command_know_files(struct walk_files *f, const char *program, struct cairn_err *err)
+static int know_program(struct walk_files *f, const char *program, struct cairn_err *err)
 {
 	struct pages pages = {.size = (size_t)sysconf(_SC_PAGESIZE)};
 	struct needed needed = {0};
-	int rc = *program ? needed_list(program, &needed, err) : 0;
+	int rc = needed_list(program, &needed, err);
 
 	if (rc == 0 && map_all(&pages, program, &needed) < 0)
 		rc = err_nomem(err, "a program's files");
@@ -87,4 +91,19 @@ int command_know_files(struct walk_files *f, const char *program, struct cairn_e
 	unmap_all(&pages);
 	needed_free(&needed);
 	return rc;
+}
+
+/* Of a script the interpreter, which may be a script again, and what env(1) runs in its place. */
+int command_know_files(struct walk_files *f, const char *program, struct cairn_err *err)
+{
+	struct script_line line = {.interpreter = ""};
+	char by_env[PATH_MAX];
+	int rc = 0;
+
+	for (int i = 0; i < MAX_SCRIPTS && *program && script_next(program, &line); i++) {
+		program = line.interpreter;
+		if (script_of_env(&line, by_env, sizeof(by_env)))
+			rc = rc ? rc : know_program(f, by_env, err);
+	}
+	return rc || !*program ? rc : know_program(f, program, err);
 }
