@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Fetch the kernels that tests/kernels boots, by apt, without installing them; and what boots them.
-#   scripts/kernels.sh [DIR]   default: ~/.cache/cairn-kernels. Each becomes DIR/VERSION/vmlinuz.
+#   scripts/kernels.sh [DIR]   default: ~/.cache/cairn-kernels. Each becomes DIR/VERSION/vmlinuz;
+#                              of 6.1 there is its vmlinux with debug information, too (600 MB).
 set -eu
 out=${1:-$HOME/.cache/cairn-kernels}
 mkdir -p "$out"
@@ -32,6 +33,13 @@ for version in 6.1 6.12 7; do
 		dpkg-deb -x ./*.deb tree)
 	mkdir -p "$out/$version"
 	mv "$work"/tree/boot/vmlinuz-* "$out/$version/vmlinuz"
+	rm -rf "$work"
+	[ "$version" = 6.1 ] || continue
+	work=$(mktemp -d)
+	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "${package%-unsigned}-dbg" &&
+		dpkg-deb --fsys-tarfile ./*.deb |
+		tar -x --wildcards --strip-components=5 './usr/lib/debug/boot/vmlinux-*' &&
+		mv vmlinux-* "$out/$version/vmlinux") || echo "kernels: no vmlinux of $package" >&2
 	rm -rf "$work"
 done
 ls -d "$out"/*/vmlinuz

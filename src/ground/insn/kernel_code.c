@@ -123,8 +123,9 @@ static int find_in_kernel(struct making *m, struct area areas[static N_BOUNDS],
 	const struct elf_symbol *symbols;
 	size_t n;
 	int rc = elf_symbols(binary_symbol_file(m->bin), &symbols, &n, err);
+	/* The linker script makes them, without a type. */
 	for (size_t i = 0; rc >= 0 && i < n; i++)
-		if (symbols[i].name[0] == '_' && symbols[i].name[1] == '_')
+		if (symbols[i].type == STT_NOTYPE && symbols[i].binding == STB_GLOBAL)
 			see_symbol(&symbols[i], areas);
 	return rc;
 }
@@ -176,22 +177,25 @@ static void join(struct ranges *r)
 
 /* ---- tables ---- */
 
-/* The bytes at [lo, hi); false where the file has none. */
-static bool bytes_at(struct making *m, const struct area *a, struct cursor_src *src,
-		     struct cursor *ret)
+/* The bytes at [lo, hi): 1. 0 where the file has none, or damaged ones; -ENOMEM. */
+static int bytes_at(struct making *m, const struct area *a, struct cursor_src *src,
+		    struct cursor *ret)
 {
 	for (size_t i = 0; i < elf_n_sections(m->elf); i++) {
 		const struct elf_section *s = elf_section_at(m->elf, i);
 		if (!(s->flags & SHF_ALLOC) || a->lo < s->addr.v || a->hi <= a->lo ||
 		    a->hi - s->addr.v > s->size)
 			continue;
-		if (elf_section_bytes(m->elf, i, &s, NULL) < 0 || !s->data)
+		int rc = elf_section_bytes(m->elf, i, &s, NULL);
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc < 0 || !s->data)
 			continue;
 		*src = s->src;
 		*ret = cursor_of(src, s->data + (a->lo - s->addr.v), a->hi - a->lo, false, NULL);
-		return true;
+		return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* A kernel knows no sizes: code without a name belongs to the function before it. */
@@ -260,12 +264,16 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* A kernel's is sorted when it is linked, a module's when it is loaded. */
 static int see_mcount(struct making *m, struct cursor *c)
 {
-	bool ok = true;
-	while (cur_left(c) >= MCOUNT_ENTRY && ok)
-		ok = VEC_ADD(&m->calls, cur_u64(c));
-	if (m->calls.n)
+	bool ok = true, is_sorted = true;
+	while (cur_left(c) >= MCOUNT_ENTRY && ok) {
+		uint64_t at = cur_u64(c);
+		is_sorted &= !m->calls.n || m->calls.p[m->calls.n - 1] <= at;
+		ok = VEC_ADD(&m->calls, at);
+	}
+	if (!is_sorted && ok)
 		qsort(m->calls.p, m->calls.n, sizeof(*m->calls.p), by_number);
 	return ok ? 0 : -ENOMEM;
 }
@@ -371,8 +379,9 @@ static int see_table(struct making *m, int which, const struct area *a)
 {
 	struct cursor_src src;
 	struct cursor c;
-	if (!bytes_at(m, a, &src, &c))
-		return 0;
+	int rc = bytes_at(m, a, &src, &c);
+	if (rc <= 0)
+		return rc;
 	switch (which) {
 	case BLACKLIST:
 		return see_blacklist(m, &c);

@@ -145,7 +145,11 @@ static int compare_functions(const struct cairn_kernel *k, const struct cairn_bi
 			       .bin = bin,
 			       .sidecar = sidecar,
 			       .limit = is_whole || k->module ? 0 : SAMPLE};
-	int rc = kallsyms_read(k, compare, &c, err);
+	const struct functions *functions;
+	/* Without memory for symbols, none would be found. */
+	int rc = sidecar ? 0 : binary_functions(bin, &functions, err);
+	if (rc >= 0)
+		rc = kallsyms_read(k, compare, &c, err);
 	if (rc < 0)
 		return rc;
 	/* A module of data alone has none. */

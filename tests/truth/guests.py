@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A kernel that QEMU boots, with this build's program in its file system."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import common
+
+BEGIN = """#!/bin/busybox sh
+export PATH=/bin HOME=/tmp
+/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox mount -t proc none /proc
+/bin/busybox mount -t sysfs none /sys
+/bin/busybox mount -t devtmpfs none /dev
+/bin/busybox mount -t tmpfs none /tmp
+"""
+END = "\n/bin/busybox poweroff -f\n"
+
+
+def add(folder, path, name):
+    """A program and the libraries that it needs."""
+    shutil.copy(path, os.path.join(folder, 'bin', name))
+    listed = subprocess.run(['ldd', path],
+                            capture_output=True,
+                            text=True,
+                            check=False).stdout
+    for library in re.findall(r'(/\S+) \(0x', listed):
+        os.makedirs(os.path.dirname(folder + library), exist_ok=True)
+        shutil.copy(os.path.realpath(library), folder + library)
+
+
+def boot(kernel, script, files):
+    """What a script prints in it. @files: path there -> path here."""
+    with tempfile.TemporaryDirectory() as folder, \
+            tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
+        os.makedirs(os.path.join(folder, 'bin'))
+        bare = os.path.join(folder, 'cairn')
+        subprocess.run(['strip', '-o', bare, common.CAIRN], check=True)
+        add(folder, bare, 'cairn')
+        os.remove(bare)
+        shutil.copy(
+            shutil.which('busybox') or '/bin/busybox', folder + '/bin/busybox')
+        for there, here in files.items():
+            shutil.copy(here, folder + there)
+        with open(os.path.join(folder, 'init'), 'w', encoding='utf-8') as file:
+            file.write(BEGIN + script + END)
+        os.chmod(os.path.join(folder, 'init'), 0o755)
+        subprocess.run(
+            f'find . | cpio -o -H newc 2>/dev/null | gzip -1 >{archive.name}',
+            shell=True,
+            cwd=folder,
+            check=True)
+        r = subprocess.run([
+            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max',
+            '-smp', '2', '-m', '1536', '-nographic', '-no-reboot', '-kernel',
+            kernel, '-initrd', archive.name, '-append',
+            'console=ttyS0 quiet panic=-1 noapic no_timer_check'
+        ],
+                           stdin=subprocess.DEVNULL,
+                           capture_output=True,
+                           timeout=900,
+                           check=False)
+    return r.stdout.decode('utf-8', 'replace').replace('\r', '')
