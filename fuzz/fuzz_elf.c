@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "elf/elf.h"
+#include "elf/imports.h"
 #include "elf_builder.h"
 
 /* Reads every byte, so that a sanitizer sees a section that leaves its buffer. */
@@ -47,6 +48,12 @@ static void look_up(const struct cairn_binary *bin, struct cairn_vaddr at)
 		touch((const uint8_t *)name, strlen(name));
 }
 
+static int touch_stub(void *ctx, const char *name, struct cairn_vaddr at)
+{
+	touch((const uint8_t *)name, strlen(name));
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_binary *bin;
@@ -59,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const uint8_t *id = cairn_binary_build_id(bin, &n);
 	touch(id, n);
 	look_up(bin, (struct cairn_vaddr){0});
+	elf_visit_stubs(binary_main(bin), touch_stub, NULL, &err);
 	if (elf_symbols(binary_main(bin), &symbols, &n, &err) == 0)
 		for (size_t i = 0; i < n && i < 1000; i++)
 			look_up(bin, symbols[i].at);
@@ -97,6 +105,32 @@ static void put_executable(void (*put)(const void *bytes, size_t size))
 	put_built(b, put);
 }
 
+/* jmp *slot(%rip), where a relocation of the dynamic linker is of that slot. */
+static void put_stubs(void (*put)(const void *bytes, size_t size))
+{
+	static const uint8_t stubs[] = {0xff, 0x25, 0xfa, 0x0f, 0x00, 0x00, 0x66, 0x90,
+					0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf9,
+					0x0f, 0x00, 0x00, 0x90, 0x90, 0x90, 0x90, 0x90};
+	static const Elf64_Rela relocations[] = {
+		{.r_offset = 0x2000, .r_info = ELF64_R_INFO(1, R_X86_64_JUMP_SLOT)},
+		{.r_offset = 0x2010, .r_info = ELF64_R_INFO(2, R_X86_64_GLOB_DAT)},
+	};
+	struct elf_builder *b = eb_new(ET_DYN);
+	uint32_t at = eb_section(b, (struct eb_section){.name = ".plt",
+							.flags = SHF_ALLOC | SHF_EXECINSTR,
+							.addr = 0x1000,
+							EB_BYTES(stubs)});
+	eb_load(b, at);
+	eb_section(b, (struct eb_section){.name = ".rela.plt",
+					  .type = SHT_RELA,
+					  .flags = SHF_ALLOC,
+					  EB_BYTES(relocations)});
+	eb_symbols_in(b, ".dynsym");
+	eb_symbol(b, (struct eb_symbol){"malloc", 0, 0, 0, STT_FUNC, STB_GLOBAL});
+	eb_symbol(b, (struct eb_symbol){"free", 0, 0, 0, STT_FUNC, STB_GLOBAL});
+	put_built(b, put);
+}
+
 static void put_relocatable(void (*put)(const void *bytes, size_t size))
 {
 	struct elf_builder *b = eb_new(ET_REL);
@@ -129,6 +163,7 @@ static void put_empty_sidecar(void (*put)(const void *bytes, size_t size))
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	put_executable(put);
+	put_stubs(put);
 	put_relocatable(put);
 	put_empty_sidecar(put);
 }
