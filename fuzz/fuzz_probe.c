@@ -61,7 +61,10 @@ static void compile(const struct fixture *f, const struct probe_text *text)
 		text->condition && compile_condition(&c, text->condition) == CAIRN_AVAILABLE;
 	for (uint32_t i = 0; i < text->n_values; i++) {
 		struct value_layout l = {.out = (uint16_t)(40 + 16 * i), .n_bytes = 16};
-		compile_value(&c, text->values[i].expr, text->values[i].as_string, &l, i);
+		if (text->values[i].n_bytes)
+			compile_bytes(&c, text->values[i].expr, text->values[i].n_bytes, &l, i);
+		else
+			compile_value(&c, text->values[i].expr, text->values[i].as_string, &l, i);
 	}
 	simulate(&p, has_condition);
 }
@@ -86,8 +89,7 @@ static void compile_keys(const struct expr_scope *scope, const struct fixture *f
 		if (keys[i].as_string) {
 			if (expr_type_path(scope, keys[i].expr, &err) == 0)
 				compile_key_string(&c, keys[i].expr, out, 4, i);
-		} else if (expr_type_condition(scope, keys[i].expr, &err) == 0 &&
-			   !expr_with_jumps(keys[i].expr)) {
+		} else if (expr_type_condition(scope, keys[i].expr, &err) == 0) {
 			compile_number(&c, keys[i].expr, out, i);
 		}
 	}
@@ -127,7 +129,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const struct expr_scope scope = {.types = f.types, .function = &f.function, .text = text};
 	int r = probe_parse(&a, text, &probe, &err);
 	for (uint32_t i = 0; r == 0 && i < probe.n_values; i++)
-		r = expr_type_path(&scope, probe.values[i].expr, &err);
+		r = probe.values[i].n_bytes
+			    ? expr_type_condition(&scope, probe.values[i].n_bytes, &err)
+			    : 0;
+	for (uint32_t i = 0; r == 0 && i < probe.n_values; i++)
+		r = expr_type_value(&scope, probe.values[i].expr, &err);
 	if (r == 0 && probe.condition)
 		r = expr_type_condition(&scope, probe.condition, &err);
 	assert(r == 0 || (err.code == r && err.msg[0]));
@@ -154,6 +160,11 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"usdt:a.out:p*:name($arg1, $arg2:str) if $arg1 > 3",
 		"a.out:main.c:12() if i",
 		"f+0x1c",
+		"f((struct outer *)l, ((struct outer *)p->s)->x, *(p + i), p->arr[u & 3], sizeof "
+		"*p)",
+		"f(str(l, 20), buf(p->s, i + 3), (unsigned char)-i, $cpu) if $comm == \"sh\" || d "
+		"< 1.5",
+		"f if str(l) == \"x\" && (s[i] == 'a' || p - p->next > 1 || d == d)",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i]));

@@ -337,9 +337,21 @@ static int attach(struct session *session)
 	return STATUS_NO;
 }
 
-/* Reports the probed functions when the name is not a function's, or not one function's only. */
-static void report_added(const struct cairn_trace *t, const char *text, uint32_t first)
+/* Once: it is the same for all of them. */
+static void report_symbol(struct session *session, const struct cairn_trace_probe *probe)
 {
+	if (!session->told_symbols)
+		say(stderr,
+		    "%s: no debug information has %s, so its inlined copies cannot be known; its "
+		    "arguments are $arg1 to $arg6, the registers that integers are passed in\n",
+		    probe->path, probe->function->name);
+	session->told_symbols = true;
+}
+
+/* Reports the probed functions when the name is not a function's, or not one function's only. */
+static void report_added(struct session *session, const char *text, uint32_t first)
+{
+	const struct cairn_trace *t = session->trace;
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);
 	uint32_t n = cairn_trace_n_probes(t) - first, n_sites = 0;
 	const char *file = probe->function->decl_file, *slash = file ? strrchr(file, '/') : NULL;
@@ -359,7 +371,15 @@ static void report_added(const struct cairn_trace *t, const char *text, uint32_t
 	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
 		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
 		    slash ? slash + 1 : file, probe->function->decl_line);
-	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown)
+	if (probe->is_import)
+		say(stderr,
+		    "%.*s is in a shared library: only its calls by %s are seen, where they go "
+		    "through %s@plt\n",
+		    n_name, text, probe->path, probe->function->name);
+	else if (probe->is_symbol)
+		report_symbol(session, probe);
+	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown &&
+	    !probe->is_symbol)
 		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
 }
 
@@ -381,7 +401,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 
 		if (r < 0)
 			return fail_err(r, &err, STATUS_USAGE);
-		report_added(session->trace, operands->items[i], (uint32_t)r);
+		report_added(session, operands->items[i], (uint32_t)r);
 	}
 	return STATUS_YES;
 }

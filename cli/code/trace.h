@@ -30,6 +30,7 @@ struct session {
 	bool has_command;
 	bool of_process; /* a command or a process, not all of them */
 	bool wants_children;
+	bool told_symbols; /* that copies of functions known by their symbols cannot be known */
 	/*
 	 * For a command, by probe: true if its file was seen among the process's mappings. NULL
 	 * until the first look.

@@ -159,10 +159,16 @@ void cairn_trace_close(struct cairn_trace *t);
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
  * searched among the files that the process maps, then in the system's library directories. Without
  * it: the executable of the process or command. FILE is the end of the declaring source file's
- * path. EXPR is a parameter with ->, ., [N], * and & applied, and :str or :hex after it; without a
- * list all parameters are fetched, with () none. COND has comparisons, arithmetic and bit
- * operators, && || !, parentheses, integers, characters, enumerators, NULL, true, false, and == or
- * != with a "string".
+ * path. EXPR is an expression of C over the parameters and $pid, $tid, $cpu, $uid and $cgroup: with
+ * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
+ * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
+ * compared. :str or :hex may come after it, or it is str(p), str(p, N) or buf(p, n). Without a list
+ * all parameters are fetched, with () none. COND is one, too, and its hits are reported.
+ *
+ * Where there is no debug information FUNC may be a symbol, mangled or not, or a function that the
+ * file takes from a shared library and calls through a stub. Its parameters are then $arg1 to
+ * $arg6, the registers that integers and pointers are passed in, of 8 bytes each. So it is where
+ * the debug information does not describe parameters.
  *
  * FUNC may be a pattern or an indirect function (cairn_sites_find()): each function that it stands
  * for becomes a probe of its own.
@@ -194,9 +200,15 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 /* One thing that a probe fetches. */
 struct cairn_trace_value {
 	const char *text; /* the parameter's name or the expression as written */
-	uint32_t type;    /* in the probe's types, for the whole expression; 0: an address (&a) */
+	/*
+	 * In the probe's types, for the whole expression; 0: an address (&a), a number, or bytes.
+	 */
+	uint32_t type;
 	bool listed;      /* named in the probe, so that it must be available everywhere */
 	bool is_string;   /* fetched as a NUL-terminated string that a pointer points to */
+	bool is_bytes;    /* the bytes at an address: buf() */
+	bool is_number;   /* computed: 8 bytes, extended by is_unsigned */
+	bool is_unsigned; /* of a number */
 	bool hex;
 	uint8_t bit_size; /* of a bit-field, else 0 */
 	const char *unit; /* of a number without a type: "ns"; NULL: it has none */
@@ -208,6 +220,13 @@ struct cairn_trace_probe {
 	const char *path; /* the probed file */
 	const struct cairn_function *function;
 	enum cairn_found found; /* how FUNC led to it; for a pattern, text is the function's name */
+	/*
+	 * Only a symbol is known of the function, no debug information: its inlined copies cannot
+	 * be known. Its parameters are the registers of the calling convention.
+	 */
+	bool is_symbol;
+	/* And it is in another file: the site is the stub through which this file calls it. */
+	bool is_import;
 	const struct cairn_types *types;
 	const char *condition; /* NULL when there is none */
 	uint32_t n_values;

@@ -536,8 +536,6 @@ def bpftrace_has_the_same_counts_and_buckets():
 
 REFUSED = [
     (("--sum", "lenn"), "hit", "has no parameter lenn", "lenn\n"),
-    (("--sum", "s == \"a\""), "hit", "strings are compared only in the condition", "^"),
-    (("--avg", "n && h"), "hit", "here & and | of comparisons", "^"),
     (("--sum", "*r"), "hit", "cannot be part of an aggregate", "^"),
     (("--count", "--by", "*r"), "hit", "cannot be a key: it has members; name one", "^"),
     (("--count", "--by", "$pit"), "hit", "there is no $pit; there are $pid", "^"),
@@ -546,7 +544,9 @@ REFUSED = [
     (("--count", "--by", "n,"), "hit", "is missing here", "^"),
     (("--count", "--by", "n,n"), "hit", "n is a key already", "^"),
     (("--count", "--by", "n:str"), "hit", ":str needs a pointer or an array", "^"),
-    (("--count", "--by", "$pid + 1"), "hit", "$pid can only be a key of --by, alone", "^"),
+    (("--count", "--by", "$site + 1"), "hit", "$site is a key of --by, alone", "^"),
+    (("--count", "--by", "buf(s, 3)"), "hit", "buf() is no key; str() is", "^"),
+    (("--count", "--by", "str(s, 3)"), "hit", "as long as --str-len says", "^"),
     (("--lhist", "n,0,100"), "hit", "EXPR,FROM,TO,STEP", "^"),
     (("--lhist", "n,0,100,7"), "hit", "write n,0,98,7", ""),
     (("--lhist", "n,5,5,1"), "hit", "TO must be larger than FROM", ""),

@@ -299,6 +299,15 @@ static const char *const conditions[] = {
 	"l << 24 != 0",
 	"-l > 4",
 	"!i == 0",
+	"(unsigned char)i == 255",
+	"(char)b < 0",
+	"(unsigned short)l > 60000",
+	"(_Bool)(l & 4)",
+	"(long)u - 1 > i",
+	"(int)(u + l) == -6",
+	"sizeof(l) == 8 && sizeof(b + 1) == 4",
+	"(i > 0 && b) || (l < 0 && yes)",
+	"(u >> (b & 7)) > 3",
 };
 #define N_CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
 
@@ -377,7 +386,18 @@ static void string_conditions_are_decided_in_the_kernel(void **state)
 		{"v.a == -2 && v.b == 77", 10, 0},
 		{"p->in.a == -2 && p->in.b == 77", 10, 0},
 		{"*p->arr == 9", 10, 0},
-		{"p->arr[3] == 6 && &p->in == &p->x + 4", 10, 0},
+		{"p->arr[3] == 6 && &p->in == &p->x + 1", 10, 0},
+		{"p->arr[n & 3] + p->arr[(n + 1) & 3] > 14", 8, 0},
+		{"p->arr[n]", 4, 6},
+		{"*(p->arr + 1) == 8 && (&p->arr[3] - p->arr) == 3", 10, 0},
+		{"((struct outer *)(long)p)->next->x == 2", 10, 0},
+		{"p->d == 1.5 && p->d > 1 && p->d < 1.6 && -2 <= p->d && p->d != 1.25", 10, 0},
+		{"p->d > p->next->d", 10, 0},
+		{"p->d < p->next->d || p->d == p->next->d", 0, 0},
+		{"str(p->next->in.name) == \"two\" && (char *)(long)s != 0", 10, 0},
+		{"$comm == \"values\" && $pid == $tid && $uid == 0 && $cpu < 4096", 10, 0},
+		{"$comm == \"value\"", 0, 0},
+		{"1 / (n % 2)", 5, 5},
 	};
 	const struct session_opts opts = sample();
 

@@ -128,7 +128,7 @@ static void parse(struct arena *a, const char *text, struct probe_text *ret)
 	if (probe_parse(a, text, ret, &err) < 0)
 		fail_msg("%s", err.msg);
 	for (uint32_t i = 0; i < ret->n_values; i++)
-		if (expr_type_path(&scope, ret->values[i].expr, &err) < 0)
+		if (expr_type_value(&scope, ret->values[i].expr, &err) < 0)
 			fail_msg("%s", err.msg);
 	if (ret->condition && expr_type_condition(&scope, ret->condition, &err) < 0)
 		fail_msg("%s", err.msg);

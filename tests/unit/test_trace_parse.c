@@ -55,6 +55,19 @@ static void write_tree(const struct expr *e, FILE *out)
 		write_tree(e->b, out);
 		fputc(']', out);
 		return;
+	case EXPR_CAST:
+		fprintf(out, "(%s%.*s)", e->type_name->words, (int)e->type_name->n_pointers,
+			"****");
+		write_tree(e->a, out);
+		return;
+	case EXPR_SIZEOF:
+		fputs("sizeof ", out);
+		if (e->a)
+			write_tree(e->a, out);
+		else
+			fprintf(out, "(%s%.*s)", e->type_name->words, (int)e->type_name->n_pointers,
+				"****");
+		return;
 	case EXPR_BINARY:
 	case EXPR_AND:
 	case EXPR_OR:
@@ -162,6 +175,17 @@ static void operators_bind_as_in_c(void **state)
 		{"2147483648 == 0777", "(2147483648l == 511)"},
 		{"18446744073709551615 > 1ul", "(-1ul > 1ul)"},
 		{"s == \"a\\\"b\"", "(s == \"a\"b\")"},
+		{"(int)a + b", "((int)a + b)"},
+		{"(unsigned long)a->b * c", "((unsigned long)a->b * c)"},
+		{"(a) - b", "(a - b)"},
+		{"(a) b", "(a)b"},
+		{"(a)(b)", "(a)b"},
+		{"(a) * b", "(a * b)"},
+		{"(const struct rec *)p->next", "(struct rec*)p->next"},
+		{"((ns::rec **)p)->x", "(ns::rec**)p->x"},
+		{"sizeof(struct rec) + sizeof a.b", "(sizeof (struct rec) + sizeof a.b)"},
+		{"sizeof(a)", "sizeof a"},
+		{"a[b + 1][c]", "a[(b + 1)][c]"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -200,8 +224,14 @@ static void errors_point_at_their_site(void **state)
 		{"f(a->)", -EINVAL, 5, "member"},
 		{"f(a b)", -EINVAL, 4, "comma"},
 		{"f(a:dec)", -EINVAL, 4, ":str and :hex"},
-		{"f(a[b->c])", -EINVAL, 5, "closing ]"},
-		{"f(a[)", -EINVAL, 4, "index"},
+		{"f(a[b->])", -EINVAL, 7, "member"},
+		{"f(a[)", -EINVAL, 4, "name or a constant"},
+		{"f(a[])", -EINVAL, 4, "an index is missing"},
+		{"f(a(b))", -EINVAL, 3, "functions cannot be called"},
+		{"f(buf(a))", -EINVAL, 7, "a number of bytes"},
+		{"f(str(a, b))", -EINVAL, 9, "the limit of str() is a number"},
+		{"f(str(a, 9999))", -ERANGE, 9, "1 to 2047"},
+		{"f if a ? b : c", -EINVAL, 7, "does not belong"},
 		{"f if", -EINVAL, 4, "name or a constant"},
 		{"f if a ==", -EINVAL, 9, "name or a constant"},
 		{"f if (a", -EINVAL, 7, "closing )"},
@@ -263,7 +293,7 @@ static int check(const char *text, struct cairn_err *err)
 	int r = probe_parse(&a, text, &p, err);
 
 	for (uint32_t i = 0; r == 0 && i < p.n_values; i++)
-		r = expr_type_path(&scope, p.values[i].expr, err);
+		r = expr_type_value(&scope, p.values[i].expr, err);
 	if (r == 0 && p.condition)
 		r = expr_type_condition(&scope, p.condition, err);
 	arena_fini(&a);
@@ -280,6 +310,11 @@ static void names_and_types_are_checked(void **state)
 		"f if s == \"abc\" || \"abc\" != v.name",
 		"f if p->c == MINUS && p->in.b > 3 && *p->arr == l && *r > 2",
 		"f if p + 1 > 4096 && &p->x == &p->in",
+		"f(i + 1, -i, p->x * 2 > l, $cpu, (char)i, s[i], p->arr[u + 1], *(p + 1), "
+		"sizeof(*p))",
+		"f(((struct outer *)l)->next->x, (char *)l, (enum color)i, (&p->in)->b)",
+		"f if $pid == 1 && $comm == \"sh\" || str(l) == \"x\" || $tid != $pid",
+		"f if d > 1.5 && d != -0.0 && -1 < d && d == d",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
@@ -308,8 +343,24 @@ static void nonsense_is_refused_with_its_reason(void **state)
 		{"f(*i)", 2, "int is not a pointer"},
 		{"f(&v.a)", 2, "has no address"},
 		{"f(&&i)", 2, "name or a constant"},
-		{"f(-i)", 2, "only parameters with"},
-		{"f if d > 1", 5, "double cannot be part of a condition"},
+		{"f if d + 1 > 1", 5, "cannot calculate with them"},
+		{"f if d", 5, "cannot calculate with them"},
+		{"f if i && d", 10, "write x != 0"},
+		{"f if d > i", 9, "compared with a number"},
+		{"f(-d)", 3, "cannot calculate with them"},
+		{"f((float)i)", 2, "cannot calculate with them"},
+		{"f((struct nothing *)l)", 2, "not a type of C"},
+		{"f((struct inner)i)", 2, "nothing can be cast to struct inner"},
+		{"f(l->x)", 5, "long is not a pointer"},
+		{"f((l + 1)->x)", 11, "not a pointer to a type"},
+		{"f(p + p)", 4, "two pointers cannot be added"},
+		{"f(i - p)", 4, "cannot be subtracted"},
+		{"f($comm)", 2, "$comm is a string"},
+		{"f($nothing)", 2, "there are $pid, $tid"},
+		{"f if str(i) == \"x\"", 9, "needs a pointer"},
+		{"f if str(l) > 1", 5, "a value of its own"},
+		{"f(sizeof(p->in.b))", 15, "bit-field"},
+		{"f(s[d])", 4, "must be an integer"},
 		{"f if v == 1", 5, "struct inner cannot be part of a condition"},
 		{"f if r > 1", 5, "reference"},
 		{"f if s > \"abc\"", 7, "only be compared with == and !="},

@@ -10,7 +10,7 @@
  *	file[0..15]   general registers by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 ...
  *	file[16]      rip: the address of the probed instruction
  *	file[17..20]  slots of a location (CAIRN_LOC_SAVE)
- *	file[21..31]  temporaries of a condition
+ *	file[21..31]  temporaries of an expression
  *	file[32..39]  numbers of the entry that the return needs (below)
  *
  * An operation, 16 bytes:
@@ -22,7 +22,8 @@
  *	3      1     flags: FETCH_F_*
  *	4      2     out: offset in the record, in bytes
  *	6      1     value: number of the value this is for; of a condition FETCH_NO_VALUE
- *	7      1     jump: operations to leave out, when memory cannot be read or a jump is taken
+ *	7      1     jump: operations to leave out, when memory cannot be read (of JZ and JNZ: when
+ *	             the jump is taken)
  *	8      8     imm
  *
  * "int n at %rdi, char *s at *(%rsp+8), if n > 3" is
@@ -73,7 +74,12 @@ enum fetch_code {
 	FETCH_STRING,
 	/* record[out] = the first file[reg] bytes of memory at acc, at most 1 << size */
 	FETCH_BYTES,
-	FETCH_STREQ, /* acc = whether the string at acc is that of the next two operations */
+	/*
+	 * acc = whether the string at acc, or with FETCH_F_COMM the thread's name, is that of the
+	 * next two operations
+	 */
+	FETCH_STREQ,
+	FETCH_KNOWN, /* acc = what the kernel knows: imm is an enum fetch_known */
 	FETCH_SAVE,  /* file[reg] = acc; reg from FETCH_SLOT on */
 	FETCH_JZ,    /* leave jump operations out when acc is 0 */
 	FETCH_JNZ,
@@ -113,6 +119,9 @@ enum fetch_code {
 
 #define FETCH_F_FILE 1
 #define FETCH_F_SWAP 2
+#define FETCH_F_COMM 4
+
+enum fetch_known { FETCH_PID, FETCH_TID, FETCH_CPU, FETCH_UID, FETCH_CGROUP, FETCH_N_KNOWN };
 
 struct fetch_op {
 	__u8 code;

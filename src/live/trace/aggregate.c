@@ -244,20 +244,6 @@ static struct expr_scope scope_of(const struct trace_probe *p, const char *text)
 	return scope;
 }
 
-static int refuse_jumps(const struct expr_scope *scope, const struct expr *e, struct cairn_err *err)
-{
-	const struct expr *jumps = expr_with_jumps(e);
-
-	if (!jumps)
-		return 0;
-	return probe_error(err, -EINVAL, scope->text, jumps->at,
-			   jumps->is_string
-				   ? "strings are compared only in the condition, after the "
-				     "probe's \"if\"; --by takes the string itself"
-				   : "&& and || are only for the condition, after the probe's "
-				     "\"if\"; here & and | of comparisons can be written");
-}
-
 static int plan_number(struct cairn_trace *t, struct trace_probe *p, uint32_t number,
 		       struct cairn_trace_value *value, struct cairn_err *err)
 {
@@ -270,8 +256,6 @@ static int plan_number(struct cairn_trace *t, struct trace_probe *p, uint32_t nu
 
 	if (r == 0)
 		r = expr_type_condition(&scope, v.expr, err);
-	if (r == 0)
-		r = refuse_jumps(&scope, v.expr, err);
 	if (r < 0)
 		return r;
 	*value = (struct cairn_trace_value){.text = v.text, .listed = true};
@@ -346,9 +330,6 @@ static int lay_out_path(struct cairn_trace *t, const struct expr_scope *scope,
 	const struct expr *e = v->expr;
 	char name[120];
 
-	if (v->as_string && !expr_may_be_string(scope, e))
-		return probe_error(err, -EINVAL, scope->text, e->at,
-				   ":str needs a pointer or an array");
 	if (is_text(types, v)) {
 		lay_out_string(t, types, e, part);
 		return 0;
@@ -365,24 +346,36 @@ static int lay_out_path(struct cairn_trace *t, const struct expr_scope *scope,
 	return 0;
 }
 
-static bool is_path(enum expr_kind kind)
+/* A number, or with :str and str() what is at that address. */
+static void lay_out_number(const struct cairn_trace *t, const struct probe_value_text *v,
+			   struct aggregate_part *part)
 {
-	return kind == EXPR_NAME || kind == EXPR_MEMBER || kind == EXPR_ARROW ||
-	       kind == EXPR_INDEX || kind == EXPR_DEREF || kind == EXPR_ADDRESS;
-}
-
-/* An enumerator or a number is an expression that is always the same. */
-static int lay_out_number(const struct expr_scope *scope, const struct probe_value_text *v,
-			  struct aggregate_part *part, struct cairn_err *err)
-{
-	int r = expr_type_condition(scope, v->expr, err);
-
-	if (r == 0 && v->as_string)
-		r = probe_error(err, -EINVAL, scope->text, v->expr->at,
-				":str needs a pointer or an array");
 	part->kind = PART_NUMBER;
 	part->n_bytes = 8;
-	return r == 0 ? refuse_jumps(scope, v->expr, err) : r;
+	if (!v->as_string && !v->expr->is_text)
+		return;
+	part->kind = PART_STRING;
+	part->n_shown = (uint16_t)t->string_shown;
+	part->n_bytes = (uint16_t)t->string_bytes;
+}
+
+static int check_key(const struct expr_scope *scope, const struct probe_value_text *v,
+		     struct cairn_err *err)
+{
+	int r = expr_type_key(scope, v->expr, err);
+
+	if (r < 0)
+		return r;
+	if (v->n_bytes)
+		return probe_error(err, -EINVAL, scope->text, v->expr->at,
+				   "buf() is no key; str() is, or a number");
+	if (v->most)
+		return probe_error(err, -EINVAL, scope->text, v->expr->at,
+				   "strings of keys are as long as --str-len says: write str(p)");
+	if (v->as_string && !expr_may_be_string(scope, v->expr))
+		return probe_error(err, -EINVAL, scope->text, v->expr->at,
+				   ":str needs a pointer or an array");
+	return 0;
 }
 
 static int plan_key(struct cairn_trace *t, const struct expr_scope *scope,
@@ -390,18 +383,21 @@ static int plan_key(struct cairn_trace *t, const struct expr_scope *scope,
 		    struct cairn_trace_value *value, struct cairn_err *err)
 {
 	const struct expr *e = v->expr;
-	int r = is_path(e->kind) ? expr_type_path(scope, v->expr, err)
-				 : lay_out_number(scope, v, part, err);
+	int r = check_key(scope, v, err);
 
-	if (r == 0 && is_path(e->kind))
+	if (r == 0 && e->is_path)
 		r = lay_out_path(t, scope, v, part, err);
+	else if (r == 0)
+		lay_out_number(t, v, part);
 	part->expr = e;
 	*value = (struct cairn_trace_value){
 		.text = v->text,
-		.type = e->is_path && !e->is_address ? e->type : 0,
+		.type = e->is_address ? 0 : e->type,
 		.listed = true,
+		.is_number = !e->is_path,
+		.is_unsigned = e->is_unsigned,
 		.is_string = part->kind == PART_STRING,
-		.hex = v->hex || (e->is_address && !e->special),
+		.hex = v->hex || (e->is_address && !e->special) || (!e->is_path && e->is_pointer),
 		.unit = e->special == EXPR_DURATION ? "ns" : NULL,
 		.bit_size = e->is_path ? (uint8_t)e->bit_size : 0,
 	};

@@ -203,6 +203,9 @@ static enum cairn_unavailable load_address(struct compiler *c, const struct oper
 	return CAIRN_AVAILABLE;
 }
 
+static enum cairn_unavailable compile_path(struct compiler *c, const struct expr *e,
+					   struct operand *ret);
+
 static bool is_array(const struct compiler *c, uint32_t type)
 {
 	return cairn_types_get(c->types, cairn_types_resolve(c->types, type))->kind ==
@@ -219,9 +222,71 @@ static enum cairn_unavailable follow(struct compiler *c, struct operand *o)
 	return CAIRN_AVAILABLE;
 }
 
+static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp);
+
+/* A temporary for a value that is needed later; all in use: the program counts as full. */
+static bool has_temp(struct compiler *c, unsigned int temp)
+{
+	if (temp < FETCH_TEMPS)
+		return true;
+	c->program->full = true;
+	return false;
+}
+
+/* With 0 where the index in a temporary is not one of the array: 1 / 0 has no result. */
+static void check_bound(struct compiler *c, unsigned int temp, uint64_t n_elements)
+{
+	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	fetch_emit(c->program, FETCH_ULT)->imm = n_elements;
+	struct fetch_op *op = fetch_emit(c->program, FETCH_UDIV);
+	op->imm = 1;
+	op->flags = FETCH_F_SWAP;
+	fetch_emit(c->program, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp);
+	/* The register must not be stored in the place of the product. */
+	fetch_barrier(c->program);
+}
+
+/* acc = the address of an array's first element, or a pointer's value. */
+static enum cairn_unavailable load_base(struct compiler *c, struct operand *o)
+{
+	return o->state != SCALAR && is_array(c, o->type) ? load_address(c, o)
+							  : load_bytes(c, o, 8);
+}
+
+/* a[b] with an index that is computed first. */
+static enum cairn_unavailable compile_index(struct compiler *c, const struct expr *e,
+					    struct operand *ret)
+{
+	unsigned int temp = c->temp;
+
+	if (!has_temp(c, temp))
+		return CAIRN_AVAILABLE;
+	TRY(generate(c, e->b, temp));
+	if (e->n_elements)
+		check_bound(c, temp, e->n_elements);
+	fetch_emit_imm(c->program, FETCH_MUL, (int64_t)e->stride);
+	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	c->temp = temp + 1;
+	TRY(compile_path(c, e->a, ret));
+	TRY(load_base(c, ret));
+	c->temp = temp;
+	struct fetch_op *op = fetch_emit(c->program, FETCH_ADD);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp);
+	*ret = (struct operand){.state = MEMORY, .type = e->type};
+	return CAIRN_AVAILABLE;
+}
+
 static enum cairn_unavailable compile_path(struct compiler *c, const struct expr *e,
 					   struct operand *ret)
 {
+	if (!e->is_path) {
+		TRY(generate(c, e, c->temp));
+		*ret = (struct operand){.state = SCALAR};
+		return CAIRN_AVAILABLE;
+	}
+	if (e->kind == EXPR_INDEX && e->is_variable)
+		return compile_index(c, e, ret);
 	switch (e->kind) {
 	case EXPR_NAME:
 		return e->special ? special_operand(c, e, ret) : param_operand(c, e->param, ret);
@@ -296,10 +361,7 @@ static enum cairn_unavailable store_string(struct compiler *c, struct operand *o
 	struct fetch_op *op;
 
 	/* An array's bytes start at its address; a pointer's value is that address. */
-	if (o->state != SCALAR && is_array(c, o->type))
-		TRY(load_address(c, o));
-	else
-		TRY(load_bytes(c, o, 8));
+	TRY(load_base(c, o));
 	op = fetch_emit(c->program, FETCH_STORE);
 	op->out = layout->out;
 	op->size = STRING_POINTER_BYTES;
@@ -389,6 +451,7 @@ static enum cairn_unavailable store_targets(struct compiler *c, const struct exp
 	uint32_t from = p->n, begins[TARGETS_MAX + 1];
 	struct operand o = {0};
 
+	c->temp = 0;
 	/* First of all: the path to the value may not be readable. */
 	fetch_emit(p, FETCH_CONST);
 	fetch_emit_store(p, layout->state, 8);
@@ -427,6 +490,29 @@ static enum cairn_unavailable store_operand(struct compiler *c, struct operand *
 	return CAIRN_AVAILABLE;
 }
 
+static enum cairn_unavailable store_bytes(struct compiler *c, const struct expr *e,
+					  const struct expr *n_bytes,
+					  const struct value_layout *layout)
+{
+	struct operand o = {0};
+
+	TRY(generate(c, n_bytes, 0));
+	fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_VALUE;
+	fetch_emit_store(c->program, layout->out + 8u, 8);
+	c->temp = 1;
+	TRY(compile_path(c, e, &o));
+	TRY(load_base(c, &o));
+	/* Not as one operation with what is before, which would leave acc alone. */
+	struct fetch_op *op = fetch_emit(c->program, FETCH_STORE);
+	op->out = layout->out;
+	op->size = 8;
+	op = fetch_emit(c->program, FETCH_BYTES);
+	op->reg = TEMP_VALUE;
+	op->out = layout->out + 16u;
+	op->size = (uint8_t)__builtin_ctz(layout->n_bytes);
+	return CAIRN_AVAILABLE;
+}
+
 enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
 				     const struct value_layout *layout, uint32_t value)
 {
@@ -439,10 +525,26 @@ enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, b
 		c->program->n = missing == CAIRN_AVAILABLE ? c->program->n : from;
 		return missing;
 	}
+	c->temp = 0;
 	enum cairn_unavailable why = compile_path(c, e, &o);
 
 	if (why == CAIRN_AVAILABLE)
 		why = store_operand(c, &o, is_string, layout);
+	if (why != CAIRN_AVAILABLE)
+		c->program->n = from;
+	else
+		fetch_close_value(c->program, from, value);
+	return why;
+}
+
+enum cairn_unavailable compile_bytes(struct compiler *c, const struct expr *e,
+				     const struct expr *n_bytes, const struct value_layout *layout,
+				     uint32_t value)
+{
+	uint32_t from = c->program->n;
+
+	fetch_barrier(c->program);
+	enum cairn_unavailable why = store_bytes(c, e, n_bytes, layout);
 	if (why != CAIRN_AVAILABLE)
 		c->program->n = from;
 	else
@@ -507,8 +609,6 @@ static void convert(struct compiler *c, struct arith from, struct arith to)
 	fetch_emit(c->program, to.is_unsigned ? FETCH_ZEXT : FETCH_SEXT)->size = 4;
 }
 
-static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp);
-
 static struct arith arith_of(const struct expr *e)
 {
 	return (struct arith){.is_long = e->is_long, .is_unsigned = e->is_unsigned};
@@ -549,6 +649,18 @@ static struct arith common(const struct expr *e)
 	return to;
 }
 
+/* What an operand is multiplied by that is added to a pointer. */
+static uint64_t scale_of(const struct expr *e, const struct expr *operand)
+{
+	return e->is_pointer && !operand->is_pointer && e->stride ? e->stride : 1;
+}
+
+static void multiply(struct compiler *c, uint64_t by)
+{
+	if (by > 1)
+		fetch_emit_imm(c->program, FETCH_MUL, (int64_t)by);
+}
+
 static enum cairn_unavailable generate_operands(struct compiler *c, const struct expr *e,
 						struct arith to, unsigned int temp)
 {
@@ -557,18 +669,19 @@ static enum cairn_unavailable generate_operands(struct compiler *c, const struct
 	if (e->b->kind == EXPR_INT) {
 		TRY(generate(c, e->a, temp));
 		convert(c, arith_of(e->a), to);
-		fetch_emit_imm(c->program, code, (int64_t)convert_constant(e->b->value, to));
+		fetch_emit_imm(c->program, code,
+			       (int64_t)(convert_constant(e->b->value, to) * scale_of(e, e->b)));
 		return CAIRN_AVAILABLE;
 	}
-	if (temp == FETCH_TEMPS) {
-		c->program->full = true;
+	if (!has_temp(c, temp))
 		return CAIRN_AVAILABLE;
-	}
 	TRY(generate(c, e->b, temp));
 	convert(c, arith_of(e->b), to);
+	multiply(c, scale_of(e, e->b));
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
 	TRY(generate(c, e->a, temp + 1));
 	convert(c, arith_of(e->a), to);
+	multiply(c, scale_of(e, e->a));
 	struct fetch_op *op = fetch_emit(c->program, code);
 	op->flags = FETCH_F_FILE;
 	op->reg = (uint8_t)(FETCH_TEMP + temp);
@@ -582,18 +695,20 @@ static void normalise(struct compiler *c, struct arith type)
 		fetch_emit(c->program, type.is_unsigned ? FETCH_ZEXT : FETCH_SEXT)->size = 4;
 }
 
-static enum cairn_unavailable generate_string(struct compiler *c, const struct expr *e)
+static enum cairn_unavailable generate_string(struct compiler *c, const struct expr *e,
+					      unsigned int temp)
 {
 	struct operand o = {0};
 	char text[FETCH_STREQ_BYTES] = {0};
+	bool is_comm = e->a->kind == EXPR_KNOWN;
 
-	TRY(compile_path(c, e->a, &o));
-	if (is_array(c, e->a->type))
-		TRY(load_address(c, &o));
-	else
-		TRY(load_bytes(c, &o, 8));
+	c->temp = temp;
+	if (!is_comm) {
+		TRY(compile_path(c, e->a, &o));
+		TRY(load_base(c, &o));
+	}
 	memcpy(text, e->b->name, e->b->n_bytes);
-	fetch_emit(c->program, FETCH_STREQ);
+	fetch_emit(c->program, FETCH_STREQ)->flags = is_comm ? FETCH_F_COMM : 0;
 	memcpy(fetch_emit(c->program, FETCH_END), text, 16);
 	memcpy(fetch_emit(c->program, FETCH_END), text + 16, 16);
 	fetch_barrier(c->program);
@@ -602,15 +717,150 @@ static enum cairn_unavailable generate_string(struct compiler *c, const struct e
 	return CAIRN_AVAILABLE;
 }
 
+/* ---- floats ---- */
+
+#define FLOAT_SIGN     (UINT64_C(1) << 63)
+#define FLOAT_INFINITY UINT64_C(0x7ff0000000000000)
+
+/*
+ * acc = a number that is in the order of the floats: their bits without the sign, negated if there
+ * was one, so that 0 and -0 are one. And temp = whether it is a number at all. @infinity has the
+ * bits of infinity; those of a float are in the upper half.
+ */
+static enum cairn_unavailable load_float(struct compiler *c, const struct expr *e,
+					 unsigned int temp, uint64_t infinity)
+{
+	struct fetch_program *p = c->program;
+	struct operand o = {0};
+	uint64_t size = cairn_types_size(c->types, e->type);
+	struct fetch_op *op;
+
+	c->temp = temp;
+	TRY(compile_path(c, e, &o));
+	TRY(load_bytes(c, &o, size));
+	if (size == sizeof(float))
+		fetch_emit_imm(p, FETCH_SHL, 32);
+	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
+	fetch_emit_imm(p, FETCH_AND, (int64_t)~FLOAT_SIGN);
+	fetch_emit_imm(p, FETCH_ULE, (int64_t)infinity);
+	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	fetch_emit(p, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
+	fetch_emit_imm(p, FETCH_AND, (int64_t)~FLOAT_SIGN);
+	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 2);
+	fetch_emit(p, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
+	fetch_emit_imm(p, FETCH_SAR, 63);
+	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
+	op = fetch_emit(p, FETCH_XOR);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp + 2);
+	op = fetch_emit(p, FETCH_SUB);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp + 1);
+	fetch_barrier(p);
+	return CAIRN_AVAILABLE;
+}
+
+static int64_t order_of_bits(uint64_t bits)
+{
+	int64_t magnitude = (int64_t)(bits & ~FLOAT_SIGN);
+
+	return bits & FLOAT_SIGN ? -magnitude : magnitude;
+}
+
+/*
+ * The order of a constant beside a float of 4 bytes. One between two floats becomes the lower one,
+ * and the comparison the one that then means the same. False: nothing is equal to it.
+ */
+static bool order_beside_float(double v, enum fetch_code *op, int64_t *ret)
+{
+	float f = (float)v;
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	*ret = order_of_bits((uint64_t)bits << 32);
+	if ((double)f == v)
+		return true;
+	/* The order of the next lower float. */
+	if ((double)f > v)
+		*ret -= INT64_C(1) << 32;
+	*op = *op == FETCH_LT ? FETCH_LE : *op;
+	*op = *op == FETCH_GE ? FETCH_GT : *op;
+	return *op != FETCH_EQ && *op != FETCH_NE;
+}
+
+/* acc, the order of a float, compared with a constant; what a NaN is to it comes after. */
+static void compare_constant(struct compiler *c, const struct expr *e, bool is_double)
+{
+	enum fetch_code op = e->op;
+	int64_t order;
+	double v;
+
+	memcpy(&v, &e->b->value, sizeof(v));
+	if (is_double)
+		order = order_of_bits(e->b->value);
+	else if (!order_beside_float(v, &op, &order)) {
+		fetch_emit(c->program, FETCH_CONST)->imm = op == FETCH_NE;
+		return;
+	}
+	fetch_emit_imm(c->program, op, order);
+}
+
+/* A NaN is unequal to everything, also to itself, and neither less nor greater. */
+static void apply_nan(struct compiler *c, const struct expr *e, unsigned int temp)
+{
+	struct fetch_program *p = c->program;
+	bool is_unequal = e->op == FETCH_NE;
+
+	if (is_unequal)
+		fetch_emit_imm(p, FETCH_EQ, 0);
+	struct fetch_op *op = fetch_emit(p, FETCH_AND);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp);
+	if (is_unequal)
+		fetch_emit_imm(p, FETCH_EQ, 0);
+}
+
+/* Temporaries: whether b is a number, its order, whether a is one, and two for the making. */
+static enum cairn_unavailable generate_floats(struct compiler *c, const struct expr *e,
+					      unsigned int temp)
+{
+	enum { B_IS_NUMBER, B_ORDER, A_IS_NUMBER, N_TEMPS = A_IS_NUMBER + 3 };
+	struct fetch_program *p = c->program;
+	bool is_double = cairn_types_size(c->types, e->a->type) == sizeof(double);
+	uint64_t infinity = is_double ? FLOAT_INFINITY : UINT64_C(0x7f80000000000000);
+
+	if (!has_temp(c, temp + N_TEMPS - 1))
+		return CAIRN_AVAILABLE;
+	if (e->b->kind == EXPR_FLOAT) {
+		TRY(load_float(c, e->a, temp, infinity));
+		compare_constant(c, e, is_double);
+		apply_nan(c, e, temp);
+		return CAIRN_AVAILABLE;
+	}
+	TRY(load_float(c, e->b, temp + B_IS_NUMBER, infinity));
+	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + B_ORDER);
+	TRY(load_float(c, e->a, temp + A_IS_NUMBER, infinity));
+	struct fetch_op *op = fetch_emit(p, e->op);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp + B_ORDER);
+	apply_nan(c, e, temp + A_IS_NUMBER);
+	apply_nan(c, e, temp + B_IS_NUMBER);
+	return CAIRN_AVAILABLE;
+}
+
 static enum cairn_unavailable generate_binary(struct compiler *c, const struct expr *e,
 					      unsigned int temp)
 {
 	if (e->is_string)
-		return generate_string(c, e);
+		return generate_string(c, e, temp);
+	if (e->a->is_float)
+		return generate_floats(c, e, temp);
 	struct arith to = common(e);
 	TRY(generate_operands(c, e, to, temp));
 	if (e->op < FETCH_EQ)
 		normalise(c, to);
+	if (e->stride > 1 && !e->is_pointer)
+		fetch_emit_imm(c->program, FETCH_DIV, (int64_t)e->stride);
 	return CAIRN_AVAILABLE;
 }
 
@@ -629,9 +879,26 @@ static enum cairn_unavailable generate_chain(struct compiler *c, const struct ex
 	return CAIRN_AVAILABLE;
 }
 
+static enum cairn_unavailable generate_cast(struct compiler *c, const struct expr *e,
+					    unsigned int temp)
+{
+	TRY(generate(c, e->a, temp));
+	if (e->is_bool)
+		fetch_emit_imm(c->program, FETCH_NE, 0);
+	else if (e->cast_bytes < 8)
+		fetch_emit(c->program, e->is_cast_unsigned ? FETCH_ZEXT : FETCH_SEXT)->size =
+			e->cast_bytes;
+	return CAIRN_AVAILABLE;
+}
+
 static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp)
 {
 	switch (e->kind) {
+	case EXPR_KNOWN:
+		fetch_emit(c->program, FETCH_KNOWN)->imm = e->value;
+		return CAIRN_AVAILABLE;
+	case EXPR_CAST:
+		return generate_cast(c, e, temp);
 	case EXPR_INT:
 		fetch_emit(c->program, FETCH_CONST)->imm = convert_constant(e->value, arith_of(e));
 		return CAIRN_AVAILABLE;
@@ -651,7 +918,9 @@ static enum cairn_unavailable generate(struct compiler *c, const struct expr *e,
 	case EXPR_OR:
 		return generate_chain(c, e, temp);
 	default:
-		return load_path(c, e);
+		c->temp = temp;
+		/* The checker lets no literal of a float through. */
+		return e->is_path ? load_path(c, e) : CAIRN_UNAVAIL_UNSUPPORTED;
 	}
 }
 
@@ -716,6 +985,7 @@ static enum cairn_unavailable store_key_string(struct compiler *c, const struct 
 {
 	struct operand o = {0};
 
+	c->temp = 0;
 	TRY(compile_path(c, e, &o));
 	if (o.state != SCALAR && is_array(c, o.type)) {
 		TRY(load_address(c, &o));
@@ -756,6 +1026,8 @@ bool compile_is_constant(const struct fetch_program *p, uint32_t from)
 		case FETCH_MOD:
 		case FETCH_UDIV:
 		case FETCH_UMOD:
+		case FETCH_STREQ:
+		case FETCH_KNOWN:
 			return false;
 		}
 		bool slot = op->reg >= FETCH_SLOT;

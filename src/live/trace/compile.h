@@ -17,16 +17,27 @@ struct compiler {
 	const struct cairn_location *result;
 	/* The parameter that made an expression unavailable. */
 	uint32_t culprit;
+	unsigned int temp; /* the first temporary that is not in use */
 };
 
 /*
  * compile_value - append the operations that put a value into the record
+ *
+ * An expression that is no path is a number, of which 8 bytes are stored.
  *
  * Returns CAIRN_AVAILABLE, or why the value cannot be had at this site; the program is then as it
  * was.
  */
 enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
 				     const struct value_layout *layout, uint32_t value);
+
+/*
+ * The bytes at an address, as many as an expression says: 8 bytes of address, 8 of their number,
+ * and at most layout->n_bytes of them. Result as above.
+ */
+enum cairn_unavailable compile_bytes(struct compiler *c, const struct expr *e,
+				     const struct expr *n_bytes, const struct value_layout *layout,
+				     uint32_t value);
 
 /* Append a condition with its FILTER. Result as above. */
 enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *e);

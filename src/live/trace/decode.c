@@ -11,6 +11,8 @@
 #include "trace/trace.h"
 
 static const char text_unreadable[] = "memory cannot be read";
+static const char text_no_result[] =
+	"memory cannot be read, an index is not of its array, or a division by 0";
 
 static void unreadable(struct decode_space *s, uint32_t i, uint64_t address, bool known)
 {
@@ -51,6 +53,23 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 		v->n_bytes = l->n_shown;
 		v->truncated = true;
 	}
+}
+
+static void decode_bytes(struct decode_space *s, uint32_t i, const struct value_layout *l,
+			 const uint8_t *rec, bool fault)
+{
+	struct cairn_event_value *v = &s->values[i];
+	uint64_t address, n;
+
+	memcpy(&address, rec + l->out, sizeof(address));
+	memcpy(&n, rec + l->out + 8, sizeof(n));
+	if (fault) {
+		unreadable(s, i, address, true);
+		return;
+	}
+	v->bytes = rec + l->out + BYTES_HEAD;
+	v->truncated = n > l->n_shown;
+	v->n_bytes = v->truncated ? l->n_shown : (uint32_t)n;
 }
 
 /* False when not even the value could be read. */
@@ -108,8 +127,13 @@ static void decode_value(const struct trace_probe *p, const struct trace_site *s
 		decode_string(s, i, l, rec, fault);
 		return;
 	}
+	if (p->pub.values[i].is_bytes) {
+		decode_bytes(s, i, l, rec, fault);
+		return;
+	}
 	if (l->n_targets ? !decode_targets(s, i, l, rec) : fault) {
 		unreadable(s, i, 0, false);
+		v->reason = p->pub.values[i].is_number ? text_no_result : v->reason;
 		return;
 	}
 	v->bytes = site->constants[i].bytes ? site->constants[i].bytes : rec + l->out;

@@ -34,7 +34,7 @@ enum expr_kind {
 	EXPR_STRING,
 	EXPR_MEMBER,  /* a.name */
 	EXPR_ARROW,   /* a->name */
-	EXPR_INDEX,   /* a[b], b a constant */
+	EXPR_INDEX,   /* a[b] */
 	EXPR_DEREF,   /* *a */
 	EXPR_ADDRESS, /* &a */
 	EXPR_MINUS,
@@ -43,6 +43,18 @@ enum expr_kind {
 	EXPR_BINARY, /* a OP b, a code from FETCH_ADD to FETCH_GE, signed until compiled */
 	EXPR_AND,    /* a && b */
 	EXPR_OR,
+	EXPR_CAST,   /* (type_name)a */
+	EXPR_SIZEOF, /* sizeof(a), or without a sizeof(type_name) */
+	EXPR_KNOWN,  /* $pid and so on: what the kernel knows, a code of enum fetch_known */
+	EXPR_STR,    /* str(a), str(a, value): the string at an address */
+	EXPR_BUF,    /* buf(a, b): b bytes at an address */
+	EXPR_FLOAT,  /* 1.5: value has the bits of the double */
+};
+
+/* A type as it is written: "const struct rec *" is the words "struct rec" and one pointer. */
+struct expr_type_name {
+	const char *words;
+	unsigned int n_pointers;
 };
 
 /* A name that is no parameter. The kept numbers are made by returns.c; param is which one. */
@@ -50,13 +62,14 @@ enum expr_special { EXPR_PLAIN, EXPR_RETURN, EXPR_DURATION, EXPR_KEPT };
 
 struct expr {
 	enum expr_kind kind;
-	enum expr_special special; /* NAME */
-	enum fetch_code op;        /* BINARY */
-	uint32_t at;               /* offset in the probe's text, for the caret */
-	const char *name;          /* NAME, MEMBER, ARROW; STRING: its bytes */
-	uint32_t n_bytes;          /* STRING */
-	uint64_t value;            /* INT */
-	bool is_unsigned, is_long; /* INT: of the literal; checked: of every number */
+	enum expr_special special;              /* NAME */
+	enum fetch_code op;                     /* BINARY */
+	uint32_t at;                            /* offset in the probe's text, for the caret */
+	const char *name;                       /* NAME, MEMBER, ARROW; STRING: its bytes */
+	uint32_t n_bytes;                       /* STRING */
+	uint64_t value;                         /* INT */
+	bool is_unsigned, is_long;              /* INT: of the literal; checked: of every number */
+	const struct expr_type_name *type_name; /* CAST, SIZEOF */
 	struct expr *a, *b;
 
 	/* Set by expr_type_path() and expr_type_condition(). */
@@ -69,13 +82,29 @@ struct expr {
 	uint64_t bit_off;
 	uint32_t bit_size; /* of a bit-field, else 0 */
 	int64_t byte_off;  /* INDEX of a pointer, which may be negative */
+	/* INDEX that is no constant: the size of an element, and their number; 0: it is not known */
+	bool is_variable;
+	uint64_t stride, n_elements;
+	/*
+	 * A number that is a pointer: what it points to, 0: void or not known, and the size of that
+	 * (in stride), by which additions count.
+	 */
+	bool is_pointer;
+	uint32_t pointee;
+	/* CAST: bytes that are kept, and whether any of them make a 1 */
+	uint8_t cast_bytes;
+	bool is_bool, is_cast_unsigned;
+	bool is_text;  /* CAST to char * */
+	bool is_float; /* a path of a floating type, or a literal of it */
 };
 
 struct probe_value_text {
 	const char *text;
 	struct expr *expr;
 	bool as_string, hex;
-	const char *unit; /* of a weight; NULL: it has none */
+	uint32_t most;        /* of str(p, most): bytes; 0: as many as of any string */
+	struct expr *n_bytes; /* of buf(p, n_bytes); NULL: it is none */
+	const char *unit;     /* of a weight; NULL: it has none */
 };
 
 enum probe_kind {
@@ -139,7 +168,8 @@ struct expr_scope {
 	const char *part_of;
 	/* Why there is no $ret and no $duration; NULL: they are names. */
 	const char *no_returns;
-	bool is_usdt; /* its arguments have no other types than numbers: a word may be an address */
+	/* Its arguments have no other types than numbers: a word may be an address. */
+	bool has_words;
 };
 
 /*
@@ -151,13 +181,31 @@ struct expr_scope {
 int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /*
+ * expr_type_value - the same for a value that may also be arithmetic
+ *
+ * What is made of names, members and dereferences is_path; anything else is a number, as in a
+ * condition.
+ */
+int expr_type_value(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
+
+/* The same for a key, which may be an enumerator: a number that is always the same. */
+int expr_type_key(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
+
+/*
  * The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned
  * long).
  */
 int expr_type_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
-/* In an expression with types: && || or a comparison of strings in it; NULL: there is none. */
-const struct expr *expr_with_jumps(const struct expr *e);
+/*
+ * The words of a type of C that is an integer: "unsigned long", "uint8_t". False: it is another
+ * one, or none.
+ */
+struct base_type {
+	uint8_t bytes;
+	bool is_unsigned, is_bool;
+};
+bool base_type_of(const char *words, struct base_type *ret);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
 /* Whether :str has a meaning for an expression that expr_type_path() gave a type. */

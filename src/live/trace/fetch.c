@@ -93,18 +93,27 @@ void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n)
 	}
 }
 
+/* A jump's distance is its own, and the two operations after a comparison of strings are its text. */
+static void close_operations(struct fetch_program *p, uint32_t from, uint32_t to, int value)
+{
+	for (uint32_t i = from; i < to && i < p->n; i++) {
+		struct fetch_op *op = &p->ops[i];
+		if (value >= 0)
+			op->value = (uint8_t)value;
+		if (op->code != FETCH_JZ && op->code != FETCH_JNZ)
+			op->jump = (uint8_t)(to - i - 1);
+		i += op->code == FETCH_STREQ ? 2 : 0;
+	}
+}
+
 void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value)
 {
-	for (uint32_t i = from; i < p->n; i++) {
-		p->ops[i].value = (uint8_t)value;
-		p->ops[i].jump = (uint8_t)(p->n - i - 1);
-	}
+	close_operations(p, from, p->n, (int)value);
 }
 
 void fetch_close_part(struct fetch_program *p, uint32_t from, uint32_t to)
 {
-	for (uint32_t i = from; i < to && i < p->n; i++)
-		p->ops[i].jump = (uint8_t)(to - i - 1);
+	close_operations(p, from, to, -1);
 }
 
 static bool emit_register(struct fetch_program *p, uint8_t reg, enum cairn_unavailable *why)

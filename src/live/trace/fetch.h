@@ -59,6 +59,12 @@ struct target_layout {
  */
 #define STRING_POINTER_BYTES 8
 #define STRING_LENGTH_BYTES  2
+/* Of buf(): 8 bytes of pointer, 8 of the length that was asked for, the bytes. */
+#define BYTES_HEAD           16
+
+/* Limits of strings and of other values that are fetched; trace.h of the public headers has them. */
+#define FETCHED_MAX      2048
+#define STRING_BYTES_MIN 16
 
 /* A new operation, zeroed but for its code; never NULL: when the program is full, a spare one. */
 struct fetch_op *fetch_emit(struct fetch_program *p, enum fetch_code code);
@@ -80,7 +86,7 @@ void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n);
 
 /*
  * All operations from @from on are for @value: when one cannot read memory, the rest of them is
- * left out.
+ * left out. Jumps stay as they are.
  */
 void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value);
 
@@ -114,6 +120,9 @@ struct fetch_machine {
 	uint8_t *record;
 	uint32_t n_record;
 	uint32_t faults;
+	/* What the kernel knows of the thread. */
+	uint64_t known[FETCH_N_KNOWN];
+	char comm[16];
 };
 
 enum fetch_result {

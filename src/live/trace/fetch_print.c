@@ -13,7 +13,7 @@ static const char *const names[FETCH_N_CODES] = {
 	[FETCH_END] = "end",	 [FETCH_FILTER] = "filter", [FETCH_STORE_REG] = "store-reg",
 	[FETCH_REG] = "reg",	 [FETCH_CONST] = "const",   [FETCH_STORE] = "store",
 	[FETCH_LOAD] = "load",	 [FETCH_COPY] = "copy",	    [FETCH_STRING] = "string",
-	[FETCH_BYTES] = "bytes",
+	[FETCH_BYTES] = "bytes", [FETCH_KNOWN] = "known",
 	[FETCH_STREQ] = "streq", [FETCH_SAVE] = "save",	    [FETCH_JZ] = "jz",
 	[FETCH_JNZ] = "jnz",	 [FETCH_SEXT] = "sext",	    [FETCH_ZEXT] = "zext",
 	[FETCH_NEG] = "neg",	 [FETCH_NOT] = "not",	    [FETCH_ADD] = "add",
@@ -40,6 +40,11 @@ static void put_cell(uint8_t reg, FILE *out)
 		fprintf(out, " %s%u", reg < FETCH_TEMP ? "slot" : "temp",
 			reg - (reg < FETCH_TEMP ? FETCH_SLOT : FETCH_TEMP));
 }
+
+static const char *const known[FETCH_N_KNOWN] = {
+	[FETCH_PID] = "pid", [FETCH_TID] = "tid",       [FETCH_CPU] = "cpu",
+	[FETCH_UID] = "uid", [FETCH_CGROUP] = "cgroup",
+};
 
 static void put_op(const struct fetch_op *op, FILE *out)
 {
@@ -72,6 +77,12 @@ static void put_op(const struct fetch_op *op, FILE *out)
 	case FETCH_SEXT:
 	case FETCH_ZEXT:
 		fprintf(out, " %s", cairn_counted(op->size, "byte").text);
+		break;
+	case FETCH_KNOWN:
+		fprintf(out, " %s", op->imm < FETCH_N_KNOWN ? known[op->imm] : "?");
+		break;
+	case FETCH_STREQ:
+		fputs(op->flags & FETCH_F_COMM ? " comm" : "", out);
 		break;
 	case FETCH_CONST:
 		fprintf(out, " 0x%" PRIx64, (uint64_t)op->imm);

@@ -188,8 +188,50 @@ static bool string(struct fetch_machine *m, const struct fetch_op *op)
 	return store(m, op->out, &len, 2) && store(m, op->out + 2u, text, n);
 }
 
-static bool fetch_step(struct fetch_machine *m, const struct fetch_op *op)
+/* Whether the string is that of the two operations from @pc on; false: it cannot be read. */
+static bool string_equals(struct fetch_machine *m, const struct fetch_op *op,
+			  const struct fetch_op *text_op)
 {
+	char text[FETCH_STREQ_BYTES] = {0};
+
+	if (op->flags & FETCH_F_COMM)
+		memcpy(text, m->comm, sizeof(m->comm));
+	else if (!read_string(m, m->acc, text, sizeof(text)))
+		return false;
+	m->acc = !memcmp(text, text_op, sizeof(text));
+	return true;
+}
+
+/*
+ * Operations of values and conditions alike; @pc is that of the next one, of @n. False when memory
+ * cannot be read or there is no result.
+ */
+static bool flow(struct fetch_machine *m, const struct fetch_op *ops, uint32_t n, uint32_t *pc)
+{
+	const struct fetch_op *op = &ops[*pc - 1];
+
+	switch (op->code) {
+	case FETCH_JZ:
+	case FETCH_JNZ:
+		if (!m->acc == (op->code == FETCH_JZ))
+			*pc += op->jump;
+		return true;
+	case FETCH_STREQ:
+		*pc += 2;
+		return *pc <= n && string_equals(m, op, &ops[*pc - 2]);
+	case FETCH_KNOWN:
+		m->acc = op->imm < FETCH_N_KNOWN ? m->known[op->imm] : 0;
+		return true;
+	default:
+		return step(m, op);
+	}
+}
+
+static bool fetch_step(struct fetch_machine *m, const struct fetch_op *ops, uint32_t n,
+		       uint32_t *pc)
+{
+	const struct fetch_op *op = &ops[*pc - 1];
+
 	switch (op->code) {
 	case FETCH_STORE_REG:
 		return store(m, op->out, &m->file[op->reg % FETCH_FILE], op->size);
@@ -202,7 +244,7 @@ static bool fetch_step(struct fetch_machine *m, const struct fetch_op *op)
 	case FETCH_BYTES:
 		return bytes(m, op);
 	default:
-		return step(m, op);
+		return flow(m, ops, n, pc);
 	}
 }
 
@@ -211,26 +253,11 @@ static enum fetch_result run_condition(struct fetch_machine *m, const struct fet
 {
 	while (*pc < n) {
 		const struct fetch_op *op = &ops[(*pc)++];
-		char text[FETCH_STREQ_BYTES] = {0};
 
-		switch (op->code) {
-		case FETCH_FILTER:
+		if (op->code == FETCH_FILTER)
 			return m->acc ? FETCH_DONE : FETCH_FILTERED;
-		case FETCH_JZ:
-		case FETCH_JNZ:
-			if (!m->acc == (op->code == FETCH_JZ))
-				*pc += op->jump;
-			break;
-		case FETCH_STREQ:
-			if (n - *pc < 2 || !read_string(m, m->acc, text, sizeof(text)))
-				return FETCH_UNDECIDED;
-			m->acc = !memcmp(text, &ops[*pc], sizeof(text));
-			*pc += 2;
-			break;
-		default:
-			if (!step(m, op))
-				return FETCH_UNDECIDED;
-		}
+		if (!flow(m, ops, n, pc))
+			return FETCH_UNDECIDED;
 	}
 	return FETCH_BROKEN;
 }
@@ -246,12 +273,14 @@ enum fetch_result fetch_run(struct fetch_machine *m, const struct fetch_op *ops,
 	m->faults = 0;
 	while (pc < n) {
 		const struct fetch_op *op = &ops[pc++];
+		uint32_t next = pc;
+
 		if (op->code == FETCH_END)
 			return FETCH_DONE;
-		if (fetch_step(m, op))
+		if (fetch_step(m, ops, n, &pc))
 			continue;
 		m->faults |= 1u << (op->value & 31);
-		pc += op->jump;
+		pc = next + op->jump;
 	}
 	return FETCH_BROKEN;
 }

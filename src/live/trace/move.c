@@ -251,7 +251,7 @@ static struct needs program_needs(const struct fetch_program *p)
 			r.registers |= (uint16_t)(1u << op->reg);
 		r.memory |= op->code == FETCH_LOAD || op->code == FETCH_COPY ||
 			    op->code == FETCH_STRING || op->code == FETCH_BYTES ||
-			    op->code == FETCH_STREQ;
+			    (op->code == FETCH_STREQ && !(op->flags & FETCH_F_COMM));
 		/* Two operations of text follow. */
 		i += op->code == FETCH_STREQ ? 2 : 0;
 	}

@@ -19,8 +19,6 @@
 /* Defaults and limits of fetched values; trace.h of the public headers promises them. */
 #define STRING_SHOWN_DEFAULT 63
 #define VALUE_BYTES_DEFAULT  512
-#define FETCHED_MAX          2048
-#define STRING_BYTES_MIN     16
 
 static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 		     struct cairn_err *err)
@@ -168,6 +166,8 @@ static int add_target(struct cairn_trace *t, struct trace_file *file,
 					    .path = file->shown,
 					    .function = function,
 					    .found = found,
+					    .is_symbol = target->is_symbol,
+					    .is_import = target->is_import,
 					    .types = target->types,
 					    .condition = text->condition_text};
 	p->no_returns = returns_refused(t, p);
@@ -207,25 +207,54 @@ static int add_all(struct cairn_trace *t, struct trace_file *file, const struct 
 	return (int)first;
 }
 
+/* The functions that the debug information has. */
+static int take_functions(struct cairn_trace *t, const struct trace_file *file,
+			  const struct cairn_function_list *list, struct trace_targets *ret,
+			  struct cairn_err *err)
+{
+	struct trace_target *targets = arena_array(&t->arena, list->n + 1, sizeof(*targets));
+	int e = targets ? 0 : err_nomem(err, "probes");
+
+	for (size_t i = 0; i < list->n && e == 0; i++) {
+		if (list->p[i]->params_unknown)
+			e = symbol_target(t, file, list->p[i], &targets[i], err);
+		else
+			targets[i] = (struct trace_target){.function = list->p[i],
+							   .types = cairn_sites_types(file->sites)};
+	}
+	*ret = (struct trace_targets){.p = targets, .n = list->n, .found = list->found};
+	return e;
+}
+
+/* True if the debug information may have facts that the sidecar did not. */
+static bool can_ask_again(const struct trace_file *f)
+{
+	return f && f->sidecar && !f->sidecar_sites && cairn_binary_has_dwarf(f->bin);
+}
+
+/*
+ * What the debug information does not have may be a symbol. When there is neither, the story of the
+ * debug information is told.
+ */
 static int resolve_functions(struct cairn_trace *t, const struct probe_text *text,
 			     struct trace_file **ret_file, struct trace_targets *ret,
 			     struct cairn_err *err)
 {
 	struct cairn_function_list list;
-	int e = resolve_probe(t, text, ret_file, &list, err);
-	struct trace_target *targets =
-		e < 0 ? NULL : arena_array(&t->arena, list.n + 1, sizeof(*targets));
+	const char *spec = NULL;
+	int e = resolve_probe(t, text, ret_file, &spec, &list, err);
 
-	if (e < 0)
+	if (e == 0)
+		return take_functions(t, *ret_file, &list, ret, err);
+	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file))
 		return e;
-	if (!targets)
-		return err_nomem(err, "probes");
-	for (size_t i = 0; i < list.n; i++) {
-		targets[i].function = list.p[i];
-		targets[i].types = cairn_sites_types((*ret_file)->sites);
-	}
-	*ret = (struct trace_targets){.p = targets, .n = list.n, .found = list.found};
-	return 0;
+	struct cairn_err symbol_err = {0};
+	int n = resolve_symbol(t, *ret_file, spec, ret, &symbol_err);
+	if (n < 0 && err)
+		*err = symbol_err;
+	if (n == 0)
+		return no_symbol(*ret_file, spec, e, err);
+	return n < 0 ? n : 0;
 }
 
 static int resolve(struct cairn_trace *t, const struct probe_text *text,
@@ -240,12 +269,6 @@ static int resolve(struct cairn_trace *t, const struct probe_text *text,
 		break;
 	}
 	return resolve_functions(t, text, ret_file, ret, err);
-}
-
-/* True if the debug information may have facts that the sidecar did not. */
-static bool can_ask_again(const struct trace_file *f)
-{
-	return f && f->sidecar && !f->sidecar_sites && cairn_binary_has_dwarf(f->bin);
 }
 
 /* *@ret_file is set once it is known. */

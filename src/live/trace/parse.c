@@ -5,14 +5,20 @@
  *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" or ]
  *	head      := everything up to the list, the condition or the end; resolve.c takes it apart,
  *	             and usdt.c after "usdt:"
- *	value     := unary { ":" ( "str" | "hex" ) }
+ *	value     := or { ":" ( "str" | "hex" ) }
  *	             or, as the number of a hit: or [ ":" ( "bytes" | "ns" ) ]
  *	or        := and { "||" and }
  *	and       := binary { "&&" binary }
  *	binary    := C's levels | ^ & ==,!= <,<=,>,>= <<,>> +,- *,/,%, by precedence climbing
- *	unary     := { "*" | "&" | "-" | "~" | "!" } postfix
- *	postfix   := primary { "." name | "->" name | "[" integer or enumerator "]" }
- *	primary   := name | integer | 'c' | "string" | "(" or ")"
+ *	unary     := { "*" | "&" | "-" | "~" | "!" | "(" type ")" } postfix
+ *	             | "sizeof" ( "(" type ")" | unary )
+ *	postfix   := primary { "." name | "->" name | "[" or "]" }
+ *	primary   := name | integer | float | 'c' | "string" | "(" or ")"
+ *	             | "str" "(" or [ "," integer ] ")" | "buf" "(" or "," or ")"
+ *	type      := words of a name, "::" between them in C++, and "*"s
+ *
+ * Whether "(a)" is a type shows from what comes after it, as no name is known here: "(a) b" and
+ * "(a *)" can only be casts, "(a) - b" is one if "a" is a type of C.
  *
  * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with
  * commas and parentheses, and "operator()". It ends at the first "(" outside of < > that does not
@@ -32,11 +38,14 @@
 
 #include "base/vec.h"
 
+enum { STRING_MOST = 2047 };
+
 enum token {
 	TOK_END,
 	TOK_NAME,
 	TOK_INT,
 	TOK_STRING,
+	TOK_FLOAT,
 	TOK_PUNCT, /* p->punct: the characters, as one number */
 };
 
@@ -186,10 +195,39 @@ static void type_of_literal(struct parser *p, bool decimal)
 		p->is_unsigned = true;
 }
 
+/* Digits with a point, or an exponent. */
+static bool is_float(const char *s)
+{
+	size_t n = strspn(s, "0123456789");
+
+	return (s[0] != '0' || (s[1] != 'x' && s[1] != 'X')) &&
+	       ((s[n] == '.' && isdigit((unsigned char)s[n + 1])) ||
+		((s[n] == 'e' || s[n] == 'E') &&
+		 (isdigit((unsigned char)s[n + 1]) || s[n + 1] == '-' || s[n + 1] == '+')));
+}
+
+static void lex_float(struct parser *p)
+{
+	char *end;
+	double v = strtod(p->pos, &end);
+
+	if (*end == 'f' || *end == 'F') {
+		v = (float)v;
+		end++;
+	}
+	if (name_goes_on(*end))
+		return fail(p, -EINVAL, (uint32_t)(end - p->text), "not part of a number");
+	memcpy(&p->value, &v, sizeof(v));
+	p->pos = end;
+	p->token = TOK_FLOAT;
+}
+
 static void lex_int(struct parser *p)
 {
 	char *end;
 
+	if (is_float(p->pos))
+		return lex_float(p);
 	errno = 0;
 	p->value = strtoull(p->pos, &end, 0);
 	if (errno)
@@ -297,31 +335,202 @@ static bool enter(struct parser *p)
 }
 
 static struct expr *parse_or(struct parser *p);
+static struct expr *parse_unary(struct parser *p);
+
+/* ---- types ---- */
+
+static bool is_word(const struct parser *p, const char *word)
+{
+	return p->token == TOK_NAME && !strcmp(p->string, word);
+}
+
+static void skip_qualifiers(struct parser *p)
+{
+	while (is_word(p, "const") || is_word(p, "volatile") || is_word(p, "restrict"))
+		next(p);
+}
+
+/* The words of a type; "a::b" is one. Empty: there is none. */
+static const char *read_words(struct parser *p)
+{
+	const char *words = "", *gap = "";
+
+	for (skip_qualifiers(p); p->token == TOK_NAME && p->string[0] != '$'; skip_qualifiers(p)) {
+		words = arena_printf(p->arena, "%s%s%s", words, gap, p->string);
+		next(p);
+		gap = " ";
+		if (is_punct(p, P1(':')) && *p->pos == ':') {
+			next(p);
+			next(p);
+			gap = "::";
+		}
+		if (!words) {
+			p->code = p->code ? p->code : err_nomem(p->err, "a type");
+			return "";
+		}
+	}
+	return strcmp(gap, "::") ? words : "";
+}
+
+/* NULL: what is here is no type; the parser is then somewhere in it. */
+static struct expr_type_name *read_type(struct parser *p)
+{
+	struct expr_type_name *type = node_bytes(p, sizeof(*type));
+
+	if (!type)
+		return NULL;
+	*type = (struct expr_type_name){.words = read_words(p)};
+	for (; *type->words && is_punct(p, P1('*')); skip_qualifiers(p)) {
+		type->n_pointers++;
+		next(p);
+	}
+	return *type->words && !p->code ? type : NULL;
+}
+
+static bool is_tagged(const char *words)
+{
+	return !strncmp(words, "struct ", 7) || !strncmp(words, "union ", 6) ||
+	       !strncmp(words, "enum ", 5) || !strncmp(words, "class ", 6);
+}
+
+/* It cannot be the name of a parameter. */
+static bool is_surely_type(const struct expr_type_name *type)
+{
+	struct base_type base;
+
+	return type->n_pointers || is_tagged(type->words) || !strcmp(type->words, "void") ||
+	       strchr(type->words, ' ') || base_type_of(type->words, &base);
+}
+
+static bool begins_operand(const struct parser *p)
+{
+	return p->token == TOK_NAME ? strcmp(p->string, "if") != 0
+				    : p->token == TOK_INT || p->token == TOK_STRING ||
+					      p->token == TOK_FLOAT || is_punct(p, P1('(')) ||
+					      is_punct(p, P1('~')) || is_punct(p, P1('!'));
+}
+
+/*
+ * "(type)" with the parser after it; NULL: it is something else, and the parser where it was.
+ * @needs_operand  an operand must come after it, if it could be a name
+ */
+static struct expr_type_name *read_type_in_parentheses(struct parser *p, bool needs_operand)
+{
+	struct parser before = *p;
+
+	next(p);
+	struct expr_type_name *type = read_type(p);
+	if (type && is_punct(p, P1(')'))) {
+		next(p);
+		if (is_surely_type(type) || (needs_operand && begins_operand(p)))
+			return type;
+	}
+	if (p->code && before.code == 0 && p->code == -ENOMEM)
+		return NULL;
+	*p = before;
+	return NULL;
+}
+
+static struct expr *parse_cast(struct parser *p, struct expr_type_name *type, uint32_t at)
+{
+	struct expr *e = node(p, EXPR_CAST, NULL, NULL);
+
+	if (!e || !enter(p))
+		return NULL;
+	e->at = at;
+	e->type_name = type;
+	e->a = parse_unary(p);
+	p->depth--;
+	return p->code ? NULL : e;
+}
+
+static struct expr *parse_sizeof(struct parser *p)
+{
+	struct expr *e = node(p, EXPR_SIZEOF, NULL, NULL);
+
+	next(p);
+	if (!e || !enter(p))
+		return NULL;
+	if (is_punct(p, P1('(')))
+		e->type_name = read_type_in_parentheses(p, false);
+	if (!e->type_name)
+		e->a = parse_unary(p);
+	p->depth--;
+	return p->code ? NULL : e;
+}
+
+/* ---- primaries ---- */
+
+/* str(p), str(p, n), buf(p, n) */
+static struct expr *parse_call(struct parser *p, enum expr_kind kind, uint32_t at)
+{
+	struct expr *e = node(p, kind, NULL, NULL);
+
+	next(p);
+	if (!e || !enter(p))
+		return NULL;
+	e->at = at;
+	e->a = parse_or(p);
+	if (kind == EXPR_BUF && !is_punct(p, P1(',')))
+		fail(p, -EINVAL, p->at, "buf() takes an address and a number of bytes: buf(p, n)");
+	if (is_punct(p, P1(','))) {
+		next(p);
+		e->b = parse_or(p);
+	}
+	if (e->b && kind == EXPR_STR && e->b->kind != EXPR_INT)
+		fail(p, -EINVAL, e->b->at,
+		     "the limit of str() is a number; buf(p, n) takes an expression");
+	expect(p, ')', "a closing ) is missing here");
+	p->depth--;
+	return p->code ? NULL : e;
+}
+
+static struct expr *parse_name(struct parser *p)
+{
+	struct expr *e = node(p, EXPR_NAME, NULL, NULL);
+
+	if (!e)
+		return NULL;
+	e->name = p->string;
+	e->n_bytes = p->n_string;
+	next(p);
+	if (!is_punct(p, P1('(')))
+		return e;
+	if (!strcmp(e->name, "str") || !strcmp(e->name, "buf"))
+		return parse_call(p, e->name[0] == 's' ? EXPR_STR : EXPR_BUF, e->at);
+	fail(p, -EINVAL, p->at,
+	     "functions cannot be called; only str(p), str(p, n), buf(p, n) and sizeof are known");
+	return NULL;
+}
+
+static struct expr *parse_parentheses(struct parser *p)
+{
+	uint32_t at = p->at;
+	struct expr_type_name *type = read_type_in_parentheses(p, true);
+
+	if (type)
+		return parse_cast(p, type, at);
+	next(p);
+	struct expr *e = parse_or(p);
+	expect(p, ')', "a closing ) is missing here");
+	return e;
+}
 
 static struct expr *parse_primary(struct parser *p)
 {
-	struct expr *e = NULL;
+	static const enum expr_kind kinds[] = {
+		[TOK_INT] = EXPR_INT, [TOK_STRING] = EXPR_STRING, [TOK_FLOAT] = EXPR_FLOAT};
+	struct expr *e;
 
-	switch (p->token) {
-	case TOK_NAME:
-		e = node(p, EXPR_NAME, NULL, NULL);
-		break;
-	case TOK_INT:
-		e = node(p, EXPR_INT, NULL, NULL);
-		break;
-	case TOK_STRING:
-		e = node(p, EXPR_STRING, NULL, NULL);
-		break;
-	default:
-		if (!is_punct(p, P1('('))) {
-			fail(p, -EINVAL, p->at, "a name or a constant is missing here");
-			return NULL;
-		}
-		next(p);
-		e = parse_or(p);
-		expect(p, ')', "a closing ) is missing here");
-		return e;
+	if (p->token == TOK_NAME)
+		return parse_name(p);
+	if (is_punct(p, P1('(')))
+		return parse_parentheses(p);
+	if (p->token == TOK_END || p->token == TOK_PUNCT) {
+		fail(p, -EINVAL, p->at, "a name or a constant is missing here");
+		return NULL;
 	}
+	e = node(p, kinds[p->token], NULL, NULL);
 	if (!e)
 		return NULL;
 	e->name = p->string;
@@ -346,22 +555,17 @@ static struct expr *parse_member(struct parser *p, enum expr_kind kind, struct e
 	return e;
 }
 
-/* The index stays a primary with an optional minus: it must be a constant, whatever the types. */
 static struct expr *parse_index(struct parser *p, struct expr *a)
 {
 	next(p);
-	bool negative = is_punct(p, P1('-'));
-	if (negative)
-		next(p);
 	struct expr *e = node(p, EXPR_INDEX, a, NULL);
-	if (p->token != TOK_INT && p->token != TOK_NAME)
-		fail(p, -EINVAL, p->at, "an index is an integer or an enumerator");
-	struct expr *b = parse_primary(p);
-	expect(p, ']', "a closing ] is missing here");
-	if (p->code || !e || !b)
+	if (!e)
 		return NULL;
-	e->b = negative ? node(p, EXPR_MINUS, b, NULL) : b;
-	return e->b ? e : NULL;
+	if (is_punct(p, P1(']')))
+		fail(p, -EINVAL, p->at, "an index is missing here");
+	e->b = parse_or(p);
+	expect(p, ']', "a closing ] is missing here");
+	return p->code ? NULL : e;
 }
 
 static struct expr *parse_postfix(struct parser *p)
@@ -406,7 +610,7 @@ static struct expr *parse_unary(struct parser *p)
 		p->depth--;
 		return p->code ? NULL : e;
 	}
-	return parse_postfix(p);
+	return is_word(p, "sizeof") ? parse_sizeof(p) : parse_postfix(p);
 }
 
 /* 0 when the token is no binary operator; the loosest, |, is 1. */
@@ -516,6 +720,23 @@ static void parse_unit(struct parser *p, struct probe_value_text *v)
 	next(p);
 }
 
+/* str() and buf() around the whole of a value. */
+static void unwrap(struct parser *p, struct probe_value_text *v)
+{
+	struct expr *e = v->expr;
+
+	if (p->code || !e || (e->kind != EXPR_STR && e->kind != EXPR_BUF))
+		return;
+	v->expr = e->a;
+	v->as_string = e->kind == EXPR_STR;
+	if (e->kind == EXPR_BUF)
+		v->n_bytes = e->b;
+	else if (e->b && (e->b->value < 1 || e->b->value > STRING_MOST))
+		fail(p, -ERANGE, e->b->at, "str() shows 1 to 2047 bytes");
+	else if (e->b)
+		v->most = (uint32_t)e->b->value;
+}
+
 /* The text of a value without the blanks around it. */
 static const char *value_text(struct parser *p, uint32_t from, uint32_t to)
 {
@@ -544,12 +765,13 @@ static void parse_values(struct parser *p, struct probe_text *ret)
 			return fail(p, -ERANGE, p->at, "more than 32 values");
 		struct probe_value_text *v = &ret->values[ret->n_values++];
 		uint32_t from = p->at;
-		v->expr = p->weighs ? parse_or(p) : parse_unary(p);
+		v->expr = parse_or(p);
 		v->text = value_text(p, from, p->at);
 		if (p->weighs)
 			parse_unit(p, v);
 		else
 			parse_modifiers(p, v);
+		unwrap(p, v);
 		if (!is_punct(p, P1(',')))
 			break;
 		next(p);
@@ -754,6 +976,7 @@ int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
 		*v = (struct probe_value_text){.expr = parse_or(&p)};
 		v->text = value_text(&p, from, p.at);
 		parse_modifiers(&p, v);
+		unwrap(&p, v);
 	} while (!p.code && is_punct(&p, P1(',')));
 	return parse_all(&p);
 }

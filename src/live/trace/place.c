@@ -18,7 +18,6 @@
 #include "elf/elf.h"
 #include "sites/symbol_names.h"
 #include "trace/trace.h"
-#include "types/build.h"
 
 /* The probe's only target: a function of these sites. */
 static int make_target(struct cairn_trace *t, const char *name, const struct cairn_site *sites,
@@ -233,12 +232,6 @@ static int check_offset(const struct trace_file *f, const char *name, struct cai
 	return err_set(err, -ENXIO, "%s+0x%" PRIx64 " is not in the code of %s", name, off, name);
 }
 
-static int make_words(struct cairn_trace *t, struct cairn_err *err)
-{
-	t->words = t->words ? t->words : types_new();
-	return t->words ? 0 : err_nomem(err, "types");
-}
-
 static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const char *spec,
 			  struct trace_targets *ret, struct cairn_err *err)
 {
@@ -251,7 +244,7 @@ static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const cha
 
 	if (!name || !site)
 		return err_nomem(err, "a probe");
-	int e = make_words(t, err);
+	int e = trace_words(t, err);
 	if (e == 0)
 		e = find_body(f, name, &start, err);
 	if (e == 0)

@@ -50,7 +50,7 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 static void lay_out_value(const struct cairn_trace *t, const struct cairn_types *types,
 			  const struct expr *e, struct value_layout *l)
 {
-	uint64_t size = e->is_address ? 8 : cairn_types_size(types, e->type);
+	uint64_t size = e->is_address || !e->type ? 8 : cairn_types_size(types, e->type);
 
 	if (e->bit_size) {
 		l->bit_shift = e->bit_off % 8;
@@ -109,6 +109,21 @@ static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_
 	return l->n_targets ? at + 8 - out : l->n_bytes;
 }
 
+/* A string, or bytes, with their head; returns the bytes of both. */
+static uint32_t lay_out_text(const struct cairn_trace *t, const struct probe_value_text *v,
+			     struct value_layout *l)
+{
+	uint32_t shown = v->most ? v->most : t->string_shown, room = STRING_BYTES_MIN;
+
+	if (v->n_bytes)
+		shown = t->value_bytes;
+	while (room <= shown && room < FETCHED_MAX)
+		room *= 2;
+	l->n_bytes = (uint16_t)room;
+	l->n_shown = (uint16_t)shown;
+	return room + (v->n_bytes ? BYTES_HEAD : STRING_POINTER_BYTES + STRING_LENGTH_BYTES);
+}
+
 /* Sites each value in the record; returns the bytes needed. */
 static uint32_t lay_out(struct cairn_trace *t, struct trace_probe *p, unsigned int targets)
 {
@@ -117,16 +132,16 @@ static uint32_t lay_out(struct cairn_trace *t, struct trace_probe *p, unsigned i
 	for (uint32_t i = 0; i < p->pub.n_values; i++) {
 		struct value_layout *l = &p->layouts[i];
 		uint32_t room;
-		if (p->pub.values[i].is_string) {
-			l->n_bytes = (uint16_t)t->string_bytes;
-			l->n_shown = (uint16_t)t->string_shown;
-			room = STRING_POINTER_BYTES + STRING_LENGTH_BYTES + l->n_bytes;
+		if (p->pub.values[i].is_string || p->pub.values[i].is_bytes) {
+			room = lay_out_text(t, &p->text->values[i], l);
 			at = round_up(at, 8);
 		} else {
 			lay_out_value(t, p->pub.types, p->text->values[i].expr, l);
-			room = l->n_bytes;
+			room = p->pub.values[i].is_number ? 8 : l->n_bytes;
 			at = round_up(at, room >= 8 ? 8 : room > 2 ? 4 : room ? room : 1);
-			room = lay_out_targets(t, &p->pub.values[i], p->pub.types, at, &targets, l);
+			if (!p->pub.values[i].is_number)
+				room = lay_out_targets(t, &p->pub.values[i], p->pub.types, at,
+						       &targets, l);
 		}
 		l->out = (uint16_t)at;
 		at += room;
@@ -142,6 +157,9 @@ static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
 {
 	uint32_t n = f->n_params < FETCH_VALUES_MAX ? f->n_params : FETCH_VALUES_MAX;
 
+	/* Registers that may hold arguments are shown when they are listed. */
+	if (f->params_unknown)
+		n = 0;
 	text->values = arena_array(&t->arena, n ? n : 1, sizeof(*text->values));
 	struct expr *names = arena_array(&t->arena, n ? n : 1, sizeof(*names));
 	if (!text->values || !names)
@@ -206,31 +224,45 @@ static int follow_reference(struct cairn_trace *t, const struct expr_scope *scop
 	return 0;
 }
 
+static int complete_for_value(struct cairn_trace *t, const struct expr_scope *scope,
+			      struct probe_value_text *v, struct cairn_err *err)
+{
+	int r = follow_reference(t, scope, v, err);
+
+	return r < 0 || v->expr->is_address ? r : complete_recipes(scope, v->expr->type, 0, err);
+}
+
 static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 			  struct probe_value_text *v, bool listed, struct cairn_trace_value *ret,
 			  struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
 	const struct expr_scope scope = probe_scope(p);
-	int r = expr_type_path(&scope, v->expr, err);
+	int r = expr_type_value(&scope, v->expr, err);
 
-	if (r == 0)
-		r = follow_reference(t, &scope, v, err);
-	if (r == 0 && !v->expr->is_address)
-		r = complete_recipes(&scope, v->expr->type, 0, err);
+	if (r == 0 && v->n_bytes)
+		r = expr_type_condition(&scope, v->n_bytes, err);
+	if (r == 0 && v->expr->is_path && !v->as_string && !v->n_bytes)
+		r = complete_for_value(t, &scope, v, err);
 	if (r < 0)
 		return r;
 	const struct expr *e = v->expr;
-	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
-	if (v->as_string && !expr_may_be_string(&scope, e))
+	bool pointer =
+		e->is_path ? !e->is_address && type_is_char_pointer(types, e->type) : e->is_text;
+	if ((v->as_string || v->n_bytes) && !expr_may_be_string(&scope, e))
 		return probe_error(err, -EINVAL, p->text->text, e->at,
-				   ":str needs a pointer or an array");
+				   "%s needs a pointer or an "
+				   "array",
+				   v->n_bytes ? "buf()" : ":str");
 	*ret = (struct cairn_trace_value){
 		.text = v->text,
 		.type = e->is_address ? 0 : e->type,
 		.listed = listed,
-		.is_string = v->as_string || (pointer && !v->hex),
-		.hex = v->hex || (e->is_address && !e->special),
+		.is_string = v->as_string || (pointer && !v->hex && !v->n_bytes),
+		.is_bytes = v->n_bytes != NULL,
+		.is_number = !e->is_path,
+		.is_unsigned = e->is_unsigned,
+		.hex = v->hex || (e->is_address && !e->special) || (!e->is_path && e->is_pointer),
 		.bit_size = (uint8_t)e->bit_size,
 		.unit = e->special == EXPR_DURATION ? "ns" : NULL,
 	};
@@ -311,7 +343,9 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		if (!text->values[i].text)
 			return err_nomem(err, "a probe");
 		r = describe_value(t, p, &text->values[i], text->has_list, &values[i], err);
-		if (r == 0)
+		if (r == 0 && text->values[i].n_bytes)
+			r = returns_take_bytes(t, p, &text->values[i], i, err);
+		else if (r == 0)
 			r = returns_take(t, p, (const struct expr **)&text->values[i].expr, i, err);
 		if (r < 0)
 			return r;
@@ -377,6 +411,16 @@ static const char *reason_for(struct cairn_trace *t, const struct cairn_function
 	return arena_printf(&t->arena, "%s is unavailable, because of %s: %s", text, name, what);
 }
 
+static enum cairn_unavailable compile_one(const struct trace_probe *p, struct compiler *c,
+					  uint32_t i)
+{
+	const struct probe_value_text *v = &p->text->values[i];
+
+	if (v->n_bytes)
+		return compile_bytes(c, v->expr, v->n_bytes, &p->layouts[i], i);
+	return compile_value(c, v->expr, p->pub.values[i].is_string, &p->layouts[i], i);
+}
+
 /*
  * Whether an expression belongs to the part of the site's program that is compiled: the only one,
  * or if the site's calls are followed that of the entry or of the return.
@@ -420,8 +464,7 @@ static void compile_values(struct cairn_trace *t, const struct trace_probe *p,
 		uint32_t from = c->program->n;
 		if (!is_of_part(site, c, e))
 			continue;
-		enum cairn_unavailable why =
-			compile_value(c, e, p->pub.values[i].is_string, &p->layouts[i], i);
+		enum cairn_unavailable why = compile_one(p, c, i);
 		if (why != CAIRN_AVAILABLE)
 			note_unavailable(t, p, site, c, i, why);
 		else if (compile_is_constant(c->program, from))

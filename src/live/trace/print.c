@@ -158,14 +158,32 @@ static int print_value(const struct cairn_event *event, const struct cairn_event
 	if (v->what->type || v->n_bytes > 8)
 		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes,
 					 &opts, out);
-	/* A duration, or an address taken with &. */
 	memcpy(&number, v->bytes, v->n_bytes);
+	if (v->what->is_number && !v->what->hex) {
+		fprintf(out, v->what->is_unsigned ? "%" PRIu64 : "%" PRId64, number);
+		return 0;
+	}
 	if (v->what->unit && !v->what->hex) {
 		fprintf(out, json ? "%" PRIu64 : "%" PRIu64 " %s", number, v->what->unit);
 		return 0;
 	}
+	/* An address. */
 	fprintf(out, json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, number);
 	return 0;
+}
+
+/* In JSON, where text is UTF-8, two digits for each. */
+static void put_bytes(const struct cairn_event_value *v, bool json, FILE *out)
+{
+	if (!json) {
+		put_string(v->bytes, v->n_bytes, false, out);
+		fputs(v->truncated ? "..." : "", out);
+		return;
+	}
+	fputc('"', out);
+	for (uint32_t i = 0; i < v->n_bytes; i++)
+		fprintf(out, "%02x", v->bytes[i]);
+	fputc('"', out);
 }
 
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
@@ -178,6 +196,10 @@ int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 	const struct cairn_event_value *v = &event->values[i];
 	if (v->state != CAIRN_VALUE_OK) {
 		put_absent(v, json, out);
+		return ferror(out) ? -EIO : 0;
+	}
+	if (v->what->is_bytes) {
+		put_bytes(v, json, out);
 		return ferror(out) ? -EIO : 0;
 	}
 	if (!v->what->is_string)

@@ -411,16 +411,22 @@ int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct tr
 }
 
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
-		  struct trace_file **ret_file, struct cairn_function_list *ret,
-		  struct cairn_err *err)
+		  struct trace_file **ret_file, const char **ret_spec,
+		  struct cairn_function_list *ret, struct cairn_err *err)
 {
 	const char *spec;
 	struct trace_file *f;
 
 	int e = resolve_head(t, text, &f, &spec, err);
-	if (e < 0 || (e = resolve_sites(t, f, err)) < 0)
+	if (e < 0)
 		return e;
-	*ret_file = f;
+	*ret_spec = spec;
+	e = resolve_sites(t, f, err);
+	/* A file without debug information has symbols. */
+	if (e == 0 || e == -ENODATA)
+		*ret_file = f;
+	if (e < 0)
+		return e;
 	if ((e = cairn_sites_find(f->sites, spec, ret, err)) < 0)
 		return e;
 	if (!ret->n && ret->found == CAIRN_FOUND_INDIRECT)

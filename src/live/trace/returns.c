@@ -167,13 +167,12 @@ static int keep(struct cairn_trace *t, struct trace_probe *p, const struct expr 
 		struct cairn_err *err)
 {
 	struct probe_returns *r = p->returns;
-	const struct expr *jumps = expr_with_jumps(*e);
 	struct expr *kept;
 
-	if (jumps)
+	if ((*e)->is_float)
 		return probe_error(err, -EOPNOTSUPP, p->text->text, 0,
-				   "&& || and strings cannot be part of an expression with $ret or "
-				   "$duration, except at its outermost &&");
+				   "a float of the entry cannot be compared with one of the "
+				   "return");
 	if (r->n_kept == FETCH_KEPT_MAX)
 		return probe_error(
 			err, -ERANGE, p->text->text, 0,
@@ -191,6 +190,8 @@ static int keep(struct cairn_trace *t, struct trace_probe *p, const struct expr 
 			      .is_long = (*e)->is_long,
 			      .is_path = true,
 			      .is_address = true,
+			      .is_pointer = (*e)->is_pointer,
+			      .pointee = (*e)->pointee,
 			      .param = r->n_kept};
 	r->kept[r->n_kept].expr = *e;
 	r->kept[r->n_kept++].value = (uint8_t)value;
@@ -198,19 +199,38 @@ static int keep(struct cairn_trace *t, struct trace_probe *p, const struct expr 
 	return 0;
 }
 
+static bool is_literal(const struct expr *e)
+{
+	return e->kind == EXPR_INT || e->kind == EXPR_STRING || e->kind == EXPR_FLOAT;
+}
+
+/*
+ * The root of a path, which is $ret, $duration or a number, stays; what is read through a parameter
+ * at the return may be something else than at the entry.
+ */
+static int check_root(const struct trace_probe *p, const struct expr *e, struct cairn_err *err)
+{
+	while (e->is_path && e->kind != EXPR_NAME)
+		e = e->a;
+	if (!e->is_path || e->special)
+		return 0;
+	return probe_error(err, -EOPNOTSUPP, p->text->text, 0,
+			   "an index with $ret or $duration needs a pointer that is $ret, or is "
+			   "reached from it");
+}
+
 static int take_apart(struct cairn_trace *t, struct trace_probe *p, const struct expr **e,
 		      uint32_t value, struct cairn_err *err)
 {
 	struct expr *copy;
-	int r;
+	int r = (*e)->is_path ? check_root(p, *e, err) : 0;
 
-	if ((*e)->kind == EXPR_INT || (*e)->kind == EXPR_STRING)
+	if (is_literal(*e))
 		return 0;
 	if (!returns_needs(*e))
 		return keep(t, p, e, value, err);
-	/* A path has one root, which is $ret or $duration. */
-	if ((*e)->is_path)
-		return 0;
+	if (r < 0 || (*e)->kind == EXPR_NAME)
+		return r;
 	copy = arena_alloc(&t->arena, sizeof(*copy));
 	if (!copy)
 		return err_nomem(err, "a probe");
@@ -228,6 +248,19 @@ int returns_take(struct cairn_trace *t, struct trace_probe *p, const struct expr
 	int r = returns_needs(*e) ? own_returns(t, p, err) : 1;
 
 	return r ? (r < 0 ? r : 0) : take_apart(t, p, e, value, err);
+}
+
+int returns_take_bytes(struct cairn_trace *t, struct trace_probe *p, struct probe_value_text *v,
+		       uint32_t value, struct cairn_err *err)
+{
+	int r;
+
+	if (!returns_needs(v->expr) && !returns_needs(v->n_bytes))
+		return 0;
+	r = own_returns(t, p, err);
+	if (r == 0)
+		r = take_apart(t, p, (const struct expr **)&v->expr, value, err);
+	return r < 0 ? r : take_apart(t, p, (const struct expr **)&v->n_bytes, value, err);
 }
 
 /* Appends a part of the condition to one of the two. */

@@ -48,10 +48,14 @@ bool returns_needs(const struct expr *e);
  *
  * @e      replaced if it needs both; p->returns is made if it needs the return at all
  * @value  its number
- * Returns 0; -ERANGE: too many numbers to keep; -EOPNOTSUPP: && in such a number; -ENOMEM.
+ * Returns 0; -ERANGE: too many numbers to keep; -EOPNOTSUPP: a float, or an index that
+ * needs both; -ENOMEM.
  */
 int returns_take(struct cairn_trace *t, struct trace_probe *p, const struct expr **e,
 		 uint32_t value, struct cairn_err *err);
+/* The same of buf(): both the address and the number of bytes, if one needs the return. */
+int returns_take_bytes(struct cairn_trace *t, struct trace_probe *p, struct probe_value_text *v,
+		       uint32_t value, struct cairn_err *err);
 /* The same of the condition, after all values. */
 int returns_take_condition(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 

@@ -14,5 +14,5 @@ struct expr_scope probe_scope(const struct trace_probe *p)
 				   .function = p->pub.function,
 				   .text = p->text->text,
 				   .no_returns = p->no_returns,
-				   .is_usdt = p->semaphores};
+				   .has_words = p->semaphores || p->pub.function->params_unknown};
 }

@@ -5,9 +5,11 @@
  * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c  open, add, close, and the public data
- *	parse.c, resolve.c, expr_types.c  a probe's text -> a file, a function, typed expressions
+ *	parse.c, resolve.c, expr_types.c, base_type.c  a probe's text -> a file, a function, typed
+ *	expressions
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
  *	place.c  lines and offsets -> their sites, likewise
+ *	symbol.c  symbols without debug information, imported functions -> their sites
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	scope.c  what expressions may name
  *	plan.c  probe x sites -> sites and programs (offline)
@@ -130,6 +132,7 @@ struct cairn_trace {
 	uint32_t value_bytes;
 	struct arena arena;
 	struct cairn_types *words; /* of probes without debug information; NULL until needed */
+	uint32_t word;             /* in it: unsigned long */
 	VEC(struct trace_file *) files;
 	VEC(struct trace_probe *) probes;
 	VEC(struct trace_site *) sites;
@@ -175,12 +178,13 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
  * resolve_probe - find the file and the functions that a probe's head means
  *
  * @ret_file  set once it is known, also when looking for functions in it fails
+ * @ret_spec  likewise: the head without the file
  * @ret       at least one; more than one when all are meant
  * Errors as cairn_trace_add().
  */
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
-		  struct trace_file **ret_file, struct cairn_function_list *ret,
-		  struct cairn_err *err);
+		  struct trace_file **ret_file, const char **ret_spec,
+		  struct cairn_function_list *ret, struct cairn_err *err);
 /*
  * resolve_file - the file that a probe names, opened once for all probes
  *
@@ -204,6 +208,7 @@ struct trace_target {
 	const struct cairn_function *function;
 	const struct cairn_types *types;
 	const uint64_t *semaphores; /* as in trace_probe */
+	bool is_symbol, is_import;  /* as in cairn_trace_probe */
 };
 struct trace_targets {
 	const struct trace_target *p;
@@ -226,6 +231,33 @@ int resolve_usdt(struct cairn_trace *t, const struct probe_text *text, struct tr
  */
 int resolve_place(struct cairn_trace *t, const struct probe_text *text,
 		  struct trace_file **ret_file, struct trace_targets *ret, struct cairn_err *err);
+
+/*
+ * resolve_symbol - find a function by its symbol, by its demangled name, or as one that the file
+ * takes from a shared library
+ *
+ * Returns 1; 0: the file has no such symbol; -ENOTUNIQ, -EBADMSG, -ENOMEM.
+ */
+int resolve_symbol(struct cairn_trace *t, const struct trace_file *f, const char *spec,
+		   struct trace_targets *ret, struct cairn_err *err);
+
+/*
+ * After resolve_symbol() found nothing: the error @code, that the debug information gave, completed.
+ */
+int no_symbol(const struct trace_file *f, const char *spec, int code, struct cairn_err *err);
+
+/*
+ * symbol_target - a function whose parameters are not known, with the registers of the calling
+ * convention as parameters: $arg1 and so on
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int symbol_target(struct cairn_trace *t, const struct trace_file *f,
+		  const struct cairn_function *from, struct trace_target *ret,
+		  struct cairn_err *err);
+
+/* Makes t->words. Returns 0 or -ENOMEM. */
+int trace_words(struct cairn_trace *t, struct cairn_err *err);
 
 /*
  * From now on the debug information of a file answers, not its sidecar. Errors as

@@ -422,6 +422,7 @@ __noinline int run_part(struct walk *w, __u32 pc)
 		r->m.file[i] = w->regs[i];
 	r->m.file[FETCH_FILE_IP] = w->pc;
 	r->m.acc = 0;
+	r->ids = bpf_get_current_pid_tgid();
 	r->pc = pc;
 	result = condition_holds(r);
 	w->tree = r->pc;

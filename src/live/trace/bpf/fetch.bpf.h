@@ -195,18 +195,23 @@ static __always_inline int machine_step(const struct fetch_op *op, struct machin
 }
 
 /*
- * Whether the string at acc is the one in the next two operations, padded with NULs; negative:
- * unreadable.
+ * Whether the string at acc, or the thread's name, is the one in the two operations from @pc on,
+ * padded with NULs; negative: unreadable.
  */
-static __always_inline int string_equals(__u32 pc, struct machine *m)
+static __always_inline int string_equals(__u32 pc, int is_comm, struct machine *m)
 {
 	__u32 second_pc = pc + 1;
 	__u64 *first = bpf_map_lookup_elem(&ops, &pc);
 	__u64 *second = bpf_map_lookup_elem(&ops, &second_pc);
 	__u64 *text = m->text;
+	long bad;
 
 	text[0] = text[1] = text[2] = text[3] = 0;
-	if (!first || !second || fetch_read_str(text, sizeof(m->text), m->acc) < 0)
+	if (!first || !second)
+		return -1;
+	bad = is_comm ? bpf_get_current_comm(text, 16)
+		      : fetch_read_str(text, sizeof(m->text), m->acc);
+	if (bad < 0)
 		return -1;
 	return text[0] == first[0] && text[1] == first[1] && text[2] == second[0] &&
 	       text[3] == second[1];
@@ -238,34 +243,65 @@ struct run {
 				break;                                                             \
 	} while (0)
 
+static __always_inline __u64 known(__u64 which, __u64 ids)
+{
+	switch (which) {
+	case FETCH_PID:
+		return ids >> 32;
+	case FETCH_TID:
+		return (__u32)ids;
+	case FETCH_CPU:
+		return bpf_get_smp_processor_id();
+	case FETCH_UID:
+		return (__u32)bpf_get_current_uid_gid();
+	case FETCH_CGROUP:
+		return bpf_get_current_cgroup_id();
+	}
+	return 0;
+}
+
+/*
+ * Operations of values and conditions alike; pc is that of the next one. Returns 0, or not when
+ * memory cannot be read or there is no result.
+ */
+static __always_inline int run_step(const struct fetch_op *op, struct run *r)
+{
+	int e;
+
+	switch (op->code) {
+	case FETCH_JZ:
+		if (!r->m.acc)
+			r->pc += op->jump;
+		return 0;
+	case FETCH_JNZ:
+		if (r->m.acc)
+			r->pc += op->jump;
+		return 0;
+	case FETCH_STREQ:
+		e = string_equals(r->pc, op->flags & FETCH_F_COMM, &r->m);
+		r->m.acc = e;
+		r->pc += 2;
+		return e < 0;
+	case FETCH_KNOWN:
+		r->m.acc = known(op->imm, r->ids);
+		return 0;
+	}
+	return machine_step(op, &r->m);
+}
+
 static long condition_step(__u32 i, struct run *r)
 {
 	__u32 pc = r->pc;
 	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
-	int e;
 
 	if (!op)
 		return 1;
 	r->pc = ++pc;
-	switch (op->code) {
-	case FETCH_FILTER:
+	if (op->code == FETCH_FILTER) {
 		r->result = r->m.acc != 0;
 		return 1;
-	case FETCH_JZ:
-		if (!r->m.acc)
-			r->pc = pc + op->jump;
-		return 0;
-	case FETCH_JNZ:
-		if (r->m.acc)
-			r->pc = pc + op->jump;
-		return 0;
-	case FETCH_STREQ:
-		e = string_equals(pc, &r->m);
-		r->m.acc = e;
-		r->pc = pc + 2;
-		return e < 0;
 	}
-	return machine_step(op, &r->m) != 0;
+	return run_step(op, r) != 0;
 }
 
 /* What is handed to a callback of bpf_loop() is on the stack. */

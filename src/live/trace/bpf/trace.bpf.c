@@ -242,7 +242,7 @@ static __always_inline long fetch_step(struct run *r, char *rec, const __u32 rec
 
 	if (!op || op->code == FETCH_END)
 		return 1;
-	pc++;
+	r->pc = ++pc;
 	switch (op->code) {
 	case FETCH_STORE_REG:
 		bad = store(rec, rec_size, op, r->m.file[op->reg & (FETCH_FILE - 1)]);
@@ -260,13 +260,12 @@ static __always_inline long fetch_step(struct run *r, char *rec, const __u32 rec
 		bad = bytes(rec, rec_size, op, r->m.acc, r->m.file[op->reg & (FETCH_FILE - 1)]);
 		break;
 	default:
-		bad = machine_step(op, &r->m);
+		bad = run_step(op, r);
 	}
 	if (bad) {
 		r->faults |= 1u << (op->value & 31);
-		pc += op->jump;
+		r->pc = pc + op->jump;
 	}
-	r->pc = pc;
 	return 0;
 }
 
