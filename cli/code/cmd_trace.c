@@ -24,6 +24,7 @@
 #include "stack.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_profile.h"
 #include "trace_stack.h"
 
 /*
@@ -55,7 +56,9 @@ static const struct opt opts[] = {
 	 "run CMD and trace it from its first instruction; no shell, so quote it as one word"},
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
-	{'o', "output", OPT_TEXT, "FILE", AT(out), "write the events to FILE"},
+	{'o', "output", OPT_TEXT, "FILE", AT(out),
+	 "write the events to FILE; with --by '$stack': a profile, NAME.html, NAME.folded or "
+	 "NAME.pb.gz"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "one JSON object per event, and one with the summary"},
 	{0, "stack", OPT_MAYBE, "N", AT(stack),
@@ -315,7 +318,8 @@ static int trace(struct session *session, double seconds)
 	}
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
-	return trace_summary(session);
+	r = trace_summary(session);
+	return session->status ? session->status : r;
 }
 
 static int attach(struct session *session)
@@ -490,10 +494,27 @@ static int open_trace(const struct trace_values *values, const struct command *c
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }
 
+static int check_profile(const struct trace_values *values, const struct session *session)
+{
+	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
+		if (trace_stack_has_lines(session, i))
+			return values->aggregates.every
+				       ? fail(STATUS_USAGE,
+					      "%s is written once, at the end, and not "
+					      "each --every TIME",
+					      values->out)
+				       : STATUS_YES;
+	return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", values->out);
+}
+
 static int open_output(const struct trace_values *values, struct session *session)
 {
 	if (!values->out)
 		return STATUS_YES;
+	if (trace_profile_is_name(values->out) && session->aggregates) {
+		session->profile = values->out;
+		return check_profile(values, session);
+	}
 	struct cairn_err err = {0};
 	int fd = cairn_file_create(values->out, &err);
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");

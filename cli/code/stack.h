@@ -83,6 +83,9 @@ void stack_args_text(FILE *out, const struct stack_names *names, const struct st
 void stack_args_json(struct json *j, const struct stack_names *names,
 		     const struct stack_place *place, size_t i);
 
+/* A word: "outermost", "lost-register". Static. */
+const char *stack_end_id(enum cairn_walk_end end);
+
 /* The frames, and the reason why they end if they are not all; as members of an object in JSON. */
 void stack_frames_text(FILE *out, const struct cairn_thread_stack *thread,
 		       struct stack_names *names);

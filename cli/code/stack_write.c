@@ -291,8 +291,7 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	json_close(j);
 }
 
-void stack_frames_json(struct json *j, const struct cairn_thread_stack *thread,
-		       struct stack_names *names)
+const char *stack_end_id(enum cairn_walk_end end)
 {
 	/* clang-format off */
 	static const char *const ends[] = {
@@ -307,11 +306,17 @@ void stack_frames_json(struct json *j, const struct cairn_thread_stack *thread,
 	};
 	/* clang-format on */
 
+	return ends[end];
+}
+
+void stack_frames_json(struct json *j, const struct cairn_thread_stack *thread,
+		       struct stack_names *names)
+{
 	json_open(j, "frames", '[');
 	for (size_t i = 0; i < thread->n_frames; i++)
 		json_frame(j, thread, i, names);
 	json_close(j);
-	json_text(j, "end", ends[thread->end]);
+	json_text(j, "end", stack_end_id(thread->end));
 	json_text(j, "why", thread->why);
 }
 

@@ -45,6 +45,8 @@ struct session {
 	struct aggregate_session *aggregates; /* NULL: hits are events */
 	uint64_t every_ns;                    /* between tables; 0: one at the end */
 	struct stack_names *names;            /* of frames; NULL: no stacks are wanted */
+	int status;                           /* of what was written in the end */
+	const char *profile;                  /* file for rows by $stack; NULL */
 };
 
 /*

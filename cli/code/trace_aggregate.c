@@ -18,6 +18,7 @@
 #include "demangled.h"
 #include "json.h"
 #include "say.h"
+#include "trace_profile.h"
 #include "trace_stack.h"
 
 enum {
@@ -709,6 +710,15 @@ static void note(const struct session *session, const struct cairn_aggregates *t
 	}
 }
 
+/* The number of the first one; -1: there is none. */
+static int first_sum(const struct aggregate_session *a)
+{
+	for (size_t i = 0; i < a->n_items; i++)
+		if (a->items[i].kind == CAIRN_AGGREGATE_SUM)
+			return (int)i;
+	return -1;
+}
+
 int aggregate_show(struct session *session, bool is_last, struct cairn_err *err)
 {
 	struct aggregate_session *a = session->aggregates;
@@ -720,6 +730,12 @@ int aggregate_show(struct session *session, bool is_last, struct cairn_err *err)
 	if (!a->begin_ns)
 		a->begin_ns = table->from_ns;
 	note(session, table);
+	if (session->profile) {
+		r = trace_profile_write(session, table, first_sum(a), session->profile);
+		session->status = r;
+		cairn_aggregates_free(table);
+		return 0;
+	}
 	if (!is_last || !a->clears || !a->n_tables || table->n_rows) {
 		a->n_tables++;
 		r = session->json ? show_json(session, table) : show_text(session, table);

@@ -63,7 +63,7 @@ struct aggregate_values {
 		 "KEY,...",                                                                        \
 		 (at) + offsetof(struct aggregate_values, by),                                     \
 		 "a row for each value of these: expressions, $pid, $tid, $comm, $cpu, $cgroup, "  \
-		 "$site"},                                                                         \
+		 "$site, $caller, $stack"},                                                        \
 		{0,                                                                                \
 		 "top",                                                                            \
 		 OPT_COUNT,                                                                        \

@@ -156,6 +156,22 @@ static void put_whole(const struct session *session, const struct cairn_thread_s
 	fputc('}', out);
 }
 
+void trace_stack_begin_at(const struct session *session, const struct cairn_aggregate_row *row,
+			  const struct cairn_thread_stack *stack)
+{
+	begin_at(session->names, stack, row->probe->function,
+		 cairn_aggregate_key_site(session->trace, row));
+}
+
+const struct cairn_thread_stack *trace_stack_of_row(const struct session *session,
+						    const struct cairn_aggregate_row *row)
+{
+	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
+		if (trace_stack_has_lines(session, i))
+			return cairn_aggregate_key_stack(session->trace, row, i);
+	return NULL;
+}
+
 bool trace_stack_put_key(const struct session *session, const struct cairn_aggregate_row *row,
 			 uint32_t i, bool json, FILE *out)
 {
@@ -165,8 +181,7 @@ bool trace_stack_put_key(const struct session *session, const struct cairn_aggre
 	if (!stack)
 		return false;
 	if (trace_stack_has_lines(session, i)) {
-		begin_at(session->names, stack, row->probe->function,
-			 cairn_aggregate_key_site(session->trace, row));
+		trace_stack_begin_at(session, row, stack);
 		put_whole(session, stack, json, out);
 		session->names->at_site = NULL;
 		return true;

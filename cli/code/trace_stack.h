@@ -30,6 +30,13 @@ bool trace_stack_has_lines(const struct session *session, uint32_t i);
 bool trace_stack_put_key(const struct session *session, const struct cairn_aggregate_row *row,
 			 uint32_t i, bool json, FILE *out);
 
+/* The stack of the row's key $stack; NULL: the row has none. */
+const struct cairn_thread_stack *trace_stack_of_row(const struct session *session,
+						    const struct cairn_aggregate_row *row);
+/* Its first frame is named by the row's probe, until session->names->at_site is NULL. */
+void trace_stack_begin_at(const struct session *session, const struct cairn_aggregate_row *row,
+			  const struct cairn_thread_stack *stack);
+
 /* Lines of the summary. */
 void trace_stack_summary(const struct cairn_trace_stats *stats);
 

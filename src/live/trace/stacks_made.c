@@ -15,6 +15,8 @@
 
 #define WAIT_MIN_NS UINT64_C(10000000)
 #define WAIT_MAX_NS UINT64_C(1000000000)
+/* A process is not read more often. */
+#define AGE_MIN_NS  UINT64_C(1000000)
 
 static uint64_t hash_of(int pid, uint64_t at)
 {
@@ -72,9 +74,9 @@ static void close_code(struct trace_stacks *s)
 }
 
 /* The process as it is now. False: it cannot be read. */
-static bool read_process(struct trace_stacks *s, int pid, uint64_t now)
+static bool read_process(struct trace_stacks *s, int pid, uint64_t now, uint64_t max_age_ns)
 {
-	if (s->code && s->code_pid == pid && now - s->code_ns < WAIT_MIN_NS)
+	if (s->code && s->code_pid == pid && now - s->code_ns < max_age_ns)
 		return true;
 	if (s->code && (s->code_pid != pid || cairn_code_refresh(s->code, NULL) < 0))
 		close_code(s);
@@ -128,6 +130,15 @@ static bool keep_functions(struct trace_stacks *s, struct stack_made *made,
 	return own;
 }
 
+/* Whether the process, as it was read last, has the code. */
+static bool has_code(const struct trace_stacks *s, const struct stack_made *made)
+{
+	struct cairn_addr at = {walk_unfiled_address(made->at)};
+	const struct cairn_code_range *range = cairn_code_find(s->code, at, 0);
+
+	return range && is_of_its_time(made->at, range);
+}
+
 static int look_up(struct trace_stacks *s, struct stack_made *made)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
@@ -160,5 +171,8 @@ int stacks_name_made(struct trace_stacks *s, int pid, uint64_t frame)
 	made->looked_ns = now;
 	made->wait_ns = made->wait_ns ? made->wait_ns * 2 : WAIT_MIN_NS;
 	made->wait_ns = made->wait_ns < WAIT_MAX_NS ? made->wait_ns : WAIT_MAX_NS;
-	return read_process(s, pid, now) ? look_up(s, made) : 0;
+	/* A JIT whose present code is not known yet may replace it soon. */
+	if (read_process(s, pid, now, WAIT_MIN_NS) && !has_code(s, made))
+		read_process(s, pid, now, AGE_MIN_NS);
+	return s->code_pid == pid && s->code ? look_up(s, made) : 0;
 }

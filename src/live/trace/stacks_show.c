@@ -20,6 +20,8 @@
 
 static const char no_function[] = "no registry, GDB list, jitdump or perf map has a function there";
 
+static const char code_is_gone[] = "the code was replaced before it could be named";
+
 /* What is known of a file by now; NULL: no memory. */
 static struct stack_file_state *state_of(struct cairn_trace *t, uint32_t number)
 {
@@ -77,7 +79,7 @@ static int show_made(struct cairn_trace *t, const struct walk_taken *taken, uint
 	const struct stack_made *made = stacks_made(s, taken->pid, frame);
 
 	f->at.v = walk_unfiled_address(walk_unfiled(frame));
-	f->unnamed = no_function;
+	f->unnamed = frame & WALK_MADE ? code_is_gone : no_function;
 	if (!made || !made->has_range)
 		return e;
 	f->code = &made->range;
@@ -100,6 +102,14 @@ static void note_exact(const struct stack_kept *k, size_t i, struct cairn_stack_
 		f->is_exact = true;
 		f->is_signal = k->exact[e] & WALK_EXACT_SIGNAL;
 	}
+}
+
+/* A signal's frame that is not the innermost one is where its handler returns to. */
+static void step_back(struct cairn_stack_frame *f)
+{
+	f->is_exact = false;
+	f->vaddr.v--;
+	f->at.v -= f->at.v ? 1 : 0;
 }
 
 /* A hit is at its site, whatever instruction the probe is on. */
@@ -128,6 +138,8 @@ static int show_frame(struct cairn_trace *t, const struct stack_kept *k,
 	e = frame & WALK_RAW ? show_made(t, taken, frame, f) : show_file(t, k, taken, i, f);
 	if (i == 0 && site)
 		move_to_site(f, site);
+	if (f->is_signal && i)
+		step_back(f);
 	f->pc.v = f->at.v ? f->at.v + !f->is_exact : 0;
 	/* The frame that is left by its frame pointer has a caller that is assumed. */
 	f->is_assumed = i && taken->frames[i - 1] & WALK_ASSUMED;
