@@ -297,6 +297,58 @@ def functions_with_lines_alone_have_registers_too():
             if e["function"] == "hidden"] == [-i for i in range(300)], events[:2])
 
 
+# Each call returns how many bytes it wrote to where it was told.
+FILLING = r"""
+#include <stdio.h>
+#include <string.h>
+struct place { long at[8]; };
+static volatile long sink;
+__attribute__((noinline, noclone, noipa)) long fill(char *to, int n, struct place *p)
+{
+	for (int i = 0; i < n % 7; i++)
+		to[i] = (char)('a' + (n + i) % 26);
+	sink += p->at[n & 7];
+	return n % 7;
+}
+int main(int argc, char **argv)
+{
+	char buf[16];
+	struct place p = {{3, 1, 4, 1, 5, 9, 2, 6}};
+	FILE *out = fopen(argv[1], "w");
+	for (int n = 0; n < 200; n++) {
+		long r = fill(buf, n, &p);
+		fprintf(out, "fill %ld %ld ", r, r * 2 - n);
+		for (long i = 0; i < r; i++)
+			fprintf(out, "%02x", buf[i]);
+		fprintf(out, "\n");
+	}
+	fclose(out);
+	return 0;
+}
+"""
+
+
+@claim_each("-O2", "-O2 -g")
+def what_a_function_returns_is_a_number_like_the_others(flags):
+    # Without -g it is what is in the register.
+    path = compile_c("filling" + flags.replace(" ", ""), FILLING, flags=flags.split())
+    to, n = ("to", "n") if "-g" in flags else ("$arg1", "(int)$arg2")
+    events, _ = events_of(f"{path} {log_path()}",
+                          f"fill((long)$ret, $ret * 2 - {n}, buf({to}, $ret)) if $ret != 6")
+    seen = [[shown(v) for v in e["args"].values()] for e in events]
+    # $ret * 2 - n of a word is one without a sign.
+    wanted = [[r, d if "-g" in flags else str(int(d) % (1 << 64)), text]
+              for r, d, text in logged("fill") if r != "6"]
+    expect(seen == wanted and len(seen) > 100, seen[:4], wanted[:4])
+
+
+@claim
+def an_index_that_is_returned_needs_memory_that_is_returned():
+    path = compile_c("filling-O2-g", FILLING, flags=("-O2", "-g"))
+    r = cairn("trace", "--dry-run", f"{path}:fill(p->at[$ret])")
+    expect(r.status != 0 and "needs a pointer that is $ret" in r.err, r)
+
+
 REFUSED = [
     ("wrok", 3, "has no symbol wrok, and no debug information"),
     ("work(n)", 2, "$arg1 to $arg6 are the registers"),
