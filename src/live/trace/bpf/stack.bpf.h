@@ -35,18 +35,6 @@ const volatile __u32 stack_frames = WALK_MAX_FRAMES;
 /* Stacks that hits have not, as a reader is too slow, or more hits came at a time than have room. */
 __u64 n_stacks_lost = 0;
 
-/* A frame of no file is one of this process only. */
-static __always_inline void add_process_to_hash(struct walk *w)
-{
-	for (__u32 i = 0; i < WALK_MAX_FRAMES && i < w->n; i++) {
-		if (!(w->frames[i] & WALK_RAW))
-			continue;
-		add_hash(w, w->process.generation);
-		add_hash(w, w->head.pid);
-		return;
-	}
-}
-
 /* Of the stack without its first frame only the next one. */
 __noinline int keep_caller(struct walk *w)
 {
@@ -57,11 +45,12 @@ __noinline int keep_caller(struct walk *w)
 	w->n_exact = w->n_exact && (w->exact[0] & ~WALK_EXACT_SIGNAL) == 1;
 	w->exact[0] &= WALK_EXACT_SIGNAL;
 	if (w->n < 2) {
-		w->n = 0;
+		w->n = w->has_unfiled = 0;
 		return 0;
 	}
 	w->n = 1;
 	w->frames[0] = w->frames[1];
+	w->has_unfiled = (w->frames[0] & WALK_RAW) != 0;
 	add_hash(w, w->frames[0]);
 	/* The walk was to end here. */
 	if (w->end == WALK_END_LIMIT)
@@ -77,7 +66,9 @@ __noinline int send_stack(struct walk *w)
 
 	if (!w)
 		return 0;
-	add_process_to_hash(w);
+	/* A frame of no file is one of this process only. */
+	if (w->has_unfiled)
+		add_hash(w, w->head.pid);
 	add_hash(w, w->end);
 	w->head.id[0] = w->hash | 1;
 	w->head.id[1] = w->other_hash;

@@ -68,15 +68,16 @@ struct walk {
 	struct walk_rule rule;       /* of the present frame */
 	__u64 frame;                 /* its number */
 	__u64 cfa, saved_ra, saved_fp;
-	__u8 knows_all;  /* registers */
-	__u8 knows_fp;   /* rbp */
-	__u8 bx;         /* enum walk_bx */
-	__u64 bx_at;     /* of BX_IN_MEMORY */
-	__u8 is_exact;   /* pc is not a return address */
-	__u8 is_assumed; /* a frame was */
-	__u8 end;        /* enum walk_end */
-	__u8 is_learned; /* the segment was */
-	__u8 made_used;  /* bit n: frames are in the region of made[n] */
+	__u8 knows_all;   /* registers */
+	__u8 knows_fp;    /* rbp */
+	__u8 bx;          /* enum walk_bx */
+	__u64 bx_at;      /* of BX_IN_MEMORY */
+	__u8 is_exact;    /* pc is not a return address */
+	__u8 is_assumed;  /* a frame was */
+	__u8 end;         /* enum walk_end */
+	__u8 is_learned;  /* the segment was */
+	__u8 made_used;   /* bit n: frames are in the region of made[n] */
+	__u8 has_unfiled; /* a frame is in no file, so the stack is one of this process */
 	__u8 n_exact;
 	__u16 exact[WALK_EXACT_MAX]; /* frames of the user's part, and WALK_EXACT_SIGNAL */
 	__u32 cache; /* whose slots it uses: the processor's number, or WALK_NO_CACHE */
@@ -608,6 +609,8 @@ __noinline int step(struct walk *w)
 	is_signal = !e && w->rule.flags & WALK_SIGNAL;
 	frame = w->frame + (is_signal && !w->is_exact ? 1 : 0);
 	add_hash(w, frame);
+	if (frame & WALK_RAW)
+		w->has_unfiled = 1;
 	if (is_signal || w->is_exact)
 		note_exact(w, is_signal);
 	w->frames[i] = frame;
@@ -663,6 +666,7 @@ static __always_inline void walk_user(struct walk *w)
 	w->began_pc = w->pc;
 	w->began_sp = w->regs[RSP];
 	w->n_exact = 0;
+	w->has_unfiled = 0;
 	w->segment.lo = w->segment.hi = 0;
 	w->end = WALK_END_LIMIT;
 	for (int i = 0; i < WALK_MAX_FRAMES / 32 + 1; i++)
