@@ -182,14 +182,15 @@ def check_jit(version, status, stacks):
 
 
 def check_late(version, status, stacks):
-    """From 6.18 on the task reads the pages; before, such stacks are cut."""
+    """From 6.18 on the task reads the pages, if it is faster than the thread that drops them; before,
+    such stacks are cut."""
     burned = [s for s in stacks if 'burn' in names(s)]
     whole = [s for s in burned if names(s).count('descend') == LATE_DEPTH]
     n, n_whole = samples(burned), samples(whole)
     major, minor = (int(word) for word in version.split('-')[0].split('.')[:2])
     common.claim(
         f'{version}: a stack that is not in memory ({n} samples, {n_whole} whole, exit {status})',
-        status == 0 and n > 50 and (n_whole > 0.95 * n or (major, minor) < (6, 18)))
+        status == 0 and n > 50 and (n_whole > 0.3 * n or (major, minor) < (6, 18)))
     common.claim(f'{version}: none is deeper than the program',
                  not any(names(s).count('descend') > LATE_DEPTH for s in burned))
 

@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "launch/permission.h"
 #include "perf/ring.h"
 #include "prof/abi.h"
+#include "prof/late.h"
 #include "prof/tracepoint.h"
 #include "profile.skel.h"
 #include "trace/link.h"
@@ -35,13 +35,6 @@ enum {
 	LATE_WALKS = 4,
 	/* Milliseconds for tasks to return that have a sample to hand over. */
 	LATE_WAIT_MS = 20,
-};
-
-/* How the kernel calls a program when its task may wait (bpf/late.bpf.h). */
-enum late_form {
-	LATE_NONE,
-	LATE_6_18,
-	LATE_7_0,
 };
 
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
@@ -80,22 +73,10 @@ static uint32_t n_walks(const struct cairn_prof_opts *opts, enum late_form late)
 	return late == LATE_NONE ? 1 : LATE_WALKS;
 }
 
-/*
- * How a program asks to be called when its task may wait. Versions tell, as a look into the kernel's
- * types takes longer than loading; a kernel that says no is asked again without.
- */
 static enum late_form late_form(const struct cairn_prof_opts *opts)
 {
-	unsigned int major, minor;
-	struct utsname u;
-
 	/* A probe's registers are others when its task returns, and a blocked thread's time is over. */
-	if (!is_sampled(opts->event) || uname(&u) ||
-	    sscanf(u.release, "%u.%u", &major, &minor) != 2)
-		return LATE_NONE;
-	if (major > 6)
-		return LATE_7_0;
-	return major == 6 && minor >= 18 ? LATE_6_18 : LATE_NONE;
+	return is_sampled(opts->event) ? late_form_of_kernel() : LATE_NONE;
 }
 
 static void set_constants(struct profile_bpf *bpf, const struct cairn_prof_opts *opts,
@@ -175,20 +156,25 @@ static int load_with_probes(struct prof_kernel *k, struct cairn_err *err)
 	return e ? err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e)) : 0;
 }
 
+static int configure(struct prof_kernel *k, const struct cairn_prof_opts *opts, bool has_multi,
+		     enum late_form late)
+{
+	choose_programs(k->bpf, opts->event, has_multi, late);
+	set_constants(k->bpf, opts, late);
+	int e = size_maps(k->bpf, opts, late);
+	if (e || !k->probes)
+		return e;
+	return trace_size_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
+}
+
 static int try_load(struct prof_kernel *k, const struct cairn_prof_opts *opts, bool has_multi,
 		    enum late_form late)
 {
-	int e;
+	SCOPE_FREE void *bytes = NULL;
 
 	last_words[0] = 0;
-	k->bpf = profile_bpf__open();
-	if (!k->bpf)
-		return -ENOMEM;
-	choose_programs(k->bpf, opts->event, has_multi, late);
-	set_constants(k->bpf, opts, late);
-	e = size_maps(k->bpf, opts, late);
-	if (!e && k->probes)
-		e = trace_size_tables(k->probes, k->bpf->maps.sites, k->bpf->maps.ops);
+	k->bpf = late_open(late, &bytes);
+	int e = k->bpf ? configure(k, opts, has_multi, late) : -ENOMEM;
 	return e ? e : profile_bpf__load(k->bpf);
 }
 

@@ -10,7 +10,7 @@
  *	name_kernel.c    frames in the kernel
  *	name_made.c      frames in code that was made at run time
  *	name_function.c  how a function is shown, and notes
- *	prof.c           the run; kernel.c, probes.c, tracepoint.c, samples.c: what is sampled
+ *	prof.c           the run; kernel.c, late.c, probes.c, tracepoint.c, samples.c: what is sampled
  */
 #ifndef PROF_NAME_H
 #define PROF_NAME_H

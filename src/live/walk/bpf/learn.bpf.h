@@ -244,19 +244,24 @@ __noinline int use_bounds(struct walk *w, __u64 mm, __u64 at_vma, __u64 at)
 	       (__u64)BPF_CORE_READ(vma, vm_mm) == mm;
 }
 
-/* w->inode becomes the file's. */
-__noinline int use_inode(struct walk *w, __u64 at_file)
+/*
+ * w->segment leads to what is known of the file, at @off of it. 6.1 takes no key of a map from the
+ * memory that a function is given.
+ */
+__noinline int use_known(struct walk *w, __u64 at_file, __u64 off)
 {
 	struct file *file = (void *)at_file;
+	struct walk_inode key = {};
+	struct walk_inode_file *f;
 
 	if (!w)
 		return 0;
-	w->inode = (struct walk_inode){};
 	if (file) {
-		w->inode.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-		w->inode.ino = BPF_CORE_READ(file, f_inode, i_ino);
+		key.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		key.ino = BPF_CORE_READ(file, f_inode, i_ino);
 	}
-	return 1;
+	f = bpf_map_lookup_elem(&inodes, &key);
+	return f && has_content(f, at_file) && use_file(w, f, off);
 }
 
 /* Without the lock another thread may have changed it between two reads. */
@@ -272,7 +277,6 @@ __noinline int is_as_before(struct walk *w, __u64 mm, __u64 at_vma, __u64 pgoff,
 static __always_inline int use_mapping(struct walk *w, struct mm_struct___walk *mm,
 				       struct vm_area_struct *vma, __u64 at)
 {
-	struct walk_inode_file *f;
 	__u64 file, pgoff;
 
 	if (!use_bounds(w, (__u64)mm, (__u64)vma, at))
@@ -284,10 +288,8 @@ static __always_inline int use_mapping(struct walk *w, struct mm_struct___walk *
 		w->segment.first_page = WALK_NO_PAGES;
 		return 1;
 	}
-	use_inode(w, file);
-	f = bpf_map_lookup_elem(&inodes, &w->inode);
 	pgoff = BPF_CORE_READ(vma, vm_pgoff);
-	return f && has_content(f, file) && use_file(w, f, pgoff << PAGE_BITS) &&
+	return use_known(w, file, pgoff << PAGE_BITS) &&
 	       is_as_before(w, (__u64)mm, (__u64)vma, pgoff, file);
 }
 

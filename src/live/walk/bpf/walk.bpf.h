@@ -85,7 +85,6 @@ struct walk {
 	__u32 is_taken;
 	/* Of a search in the kernel's mappings (learn.bpf.h). */
 	__u64 tree, tree_max;
-	struct walk_inode inode;
 	__u64 scratch[N_SIGNAL_REGS];
 	__u64 raw[N_RAW_REGS]; /* struct pt_regs: a program's stack has little room */
 	/* Regions of JITs as this processor saw them last. */
