@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one hit with two integer arguments costs the traced program, beside bpftrace
+ * What one hit with two integer arguments costs the traced program, beside bpftrace; and what a call
+ * costs that is followed from its entry to its return
  *
  *	bench_hit [CALLS]
  *
@@ -35,7 +36,8 @@ static int print(void *ctx, const struct cairn_event *event)
 }
 
 /* Traces until it is killed; says with one byte that it is attached. */
-__attribute__((noreturn)) static void trace(const struct target *target, int ready)
+__attribute__((noreturn)) static void trace(const struct target *target, const char *probe,
+					    int ready)
 {
 	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = target->pid};
 	struct cairn_err err = {0};
@@ -44,7 +46,7 @@ __attribute__((noreturn)) static void trace(const struct target *target, int rea
 	int e = cairn_trace_open(&opts, &t, &err);
 
 	if (e >= 0)
-		e = cairn_trace_add(t, "hit(a, b)", &err);
+		e = cairn_trace_add(t, probe, &err);
 	if (e >= 0)
 		e = cairn_trace_attach(t, &err);
 	if (e < 0 || write(ready, "r", 1) != 1) {
@@ -55,7 +57,7 @@ __attribute__((noreturn)) static void trace(const struct target *target, int rea
 		cairn_trace_poll(t, 1000, print, null, &err);
 }
 
-static pid_t start_ours(const struct target *target)
+static pid_t start_ours(const struct target *target, const char *probe)
 {
 	int ready[2];
 	char byte;
@@ -64,7 +66,7 @@ static pid_t start_ours(const struct target *target)
 		return -1;
 	pid_t pid = fork();
 	if (!pid)
-		trace(target, ready[1]);
+		trace(target, probe, ready[1]);
 	close(ready[1]);
 	ssize_t n = read(ready[0], &byte, 1);
 	close(ready[0]);
@@ -72,12 +74,12 @@ static pid_t start_ours(const struct target *target)
 }
 
 /* bpftrace says "Attaching" before it has; what its BEGIN prints comes after. */
-static pid_t start_bpftrace(const struct target *target, const char *action)
+static pid_t start_bpftrace(const struct target *target, const char *format)
 {
 	int out[2];
-	char script[200], line[200] = "";
+	char script[400], line[200] = "";
 
-	snprintf(script, sizeof(script), "uprobe:%s:hit { %s }", target->path, action);
+	snprintf(script, sizeof(script), format, target->path, target->path);
 	if (pipe(out))
 		return -1;
 	pid_t pid = fork();
@@ -123,12 +125,64 @@ static void keep_best(double *best, double now)
 		*best = now;
 }
 
+/* What is done at a hit, by both; %s is the program's path. */
+struct task {
+	const char *what, *probe;
+	const char *scripts[2]; /* with events, and without */
+	double ours, theirs[2];
+};
+
+static struct task tasks[] = {
+	{"hit",
+	 "hit(a, b)",
+	 {"uprobe:%s:hit { printf(\"%%d %%d\\n\", arg0, arg1); }",
+	  "uprobe:%s:hit { @ = sum(arg0 + arg1); }"},
+	 1e9,
+	 {1e9, 1e9}},
+	{"call with its duration",
+	 "hit($duration)",
+	 {"uprobe:%s:hit { @s[tid] = nsecs; } uretprobe:%s:hit /@s[tid]/ "
+	  "{ printf(\"%%d\\n\", nsecs - @s[tid]); delete(@s[tid]); }",
+	  "uprobe:%s:hit { @s[tid] = nsecs; } uretprobe:%s:hit /@s[tid]/ "
+	  "{ @ = sum(nsecs - @s[tid]); delete(@s[tid]); }"},
+	 1e9,
+	 {1e9, 1e9}},
+};
+
+/* False if nothing can be traced. */
+static bool measure(struct target *t, struct task *task)
+{
+	pid_t pid = start_ours(t, task->probe);
+
+	if (pid < 0)
+		return false;
+	keep_best(&task->ours, target_measure(t));
+	stop(pid);
+	for (int k = 0; k < 2 && (pid = start_bpftrace(t, task->scripts[k])) > 0; k++) {
+		keep_best(&task->theirs[k], target_measure(t));
+		stop(pid);
+	}
+	return true;
+}
+
+static void show(const struct task *task, double bare)
+{
+	printf("per %s, best of %d: no probe %.0f ns, cairn %.0f ns", task->what, ROUNDS, bare,
+	       task->ours);
+	if (task->theirs[1] < 1e9)
+		printf(", bpftrace %.0f ns, cairn/bpftrace %.2f; bpftrace without events %.0f ns, "
+		       "%.2f\n",
+		       task->theirs[0], task->ours / task->theirs[0], task->theirs[1],
+		       task->ours / task->theirs[1]);
+	else
+		puts("; no bpftrace to compare with");
+}
+
 int main(int argc, char **argv)
 {
+	enum { N_TASKS = sizeof(tasks) / sizeof(tasks[0]) };
 	char calls[20];
-	double bare = 1e9, ours = 1e9, theirs[2] = {1e9, 1e9};
-	const char *const actions[] = {"printf(\"%d %d\\n\", arg0, arg1);",
-				       "@ = sum(arg0 + arg1);"};
+	double bare = 1e9;
 	struct target t;
 
 	snprintf(calls, sizeof(calls), "%d", argc > 1 ? atoi(argv[1]) : CALLS_DEFAULT);
@@ -141,25 +195,15 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < ROUNDS; i++) {
 		keep_best(&bare, target_measure(&t));
-		pid_t pid = start_ours(&t);
-		if (pid < 0) {
+		for (int k = 0; k < N_TASKS; k++) {
+			if (measure(&t, &tasks[k]))
+				continue;
 			target_end(&t);
 			return SKIPPED;
 		}
-		keep_best(&ours, target_measure(&t));
-		stop(pid);
-		for (int k = 0; k < 2 && (pid = start_bpftrace(&t, actions[k])) > 0; k++) {
-			keep_best(&theirs[k], target_measure(&t));
-			stop(pid);
-		}
 	}
 	target_end(&t);
-	printf("per hit, best of %d: no probe %.0f ns, cairn %.0f ns", ROUNDS, bare, ours);
-	if (theirs[1] < 1e9)
-		printf(", bpftrace %.0f ns, cairn/bpftrace %.2f; bpftrace without events %.0f ns, "
-		       "%.2f\n",
-		       theirs[0], ours / theirs[0], theirs[1], ours / theirs[1]);
-	else
-		puts("; no bpftrace to compare with");
+	for (int k = 0; k < N_TASKS; k++)
+		show(&tasks[k], bare);
 	return 0;
 }
