@@ -832,6 +832,39 @@ def go_functions_are_refused():
     expect("Go moves its stacks" in r.err, r)
 
 
+NOPPED = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+volatile int sink;
+__attribute__((noinline)) int nopped(int n) { sink = n; return n + 1; }
+int main(void)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++)
+		sink = nopped(i);
+	if (!fork())
+		_exit(nopped(41));
+	wait(&status);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 42;
+}
+"""
+
+
+@claim
+def children_of_a_program_with_a_probe_on_a_long_nop_live():
+    path = compile_c("nopped", NOPPED, "gcc",
+                     ("-O1", "-g", "-pg", "-mfentry", "-mnop-mcount",
+                      "-fno-pie", "-no-pie"))
+    for words, n in ((("-f", ), 4), ((), 3)):
+        r = trace(*words, "-c", path, "nopped(n)")
+        expect("the command ended" not in r.err and r.out.count(" n=") == n, r)
+    r = trace("-c", path, "nopped($ret)", status=1)
+    expect("ends children" in r.err, r)
+    r = trace("--no-move", "-c", path, "nopped", status=1)
+    expect("ends children" in r.err, r)
+
+
 @claim
 def places_and_probes_of_profiles_have_no_return():
     path = compile_c("types", TYPES, "gcc", ("-O0", "-g"))

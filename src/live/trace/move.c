@@ -281,6 +281,23 @@ static uint64_t find_cheap(const struct mover *m, uint64_t at, uint64_t hi, stru
 	return 0;
 }
 
+/* The instruction after a nop, if it can be probed; 0 when it cannot. */
+static uint64_t find_after(const struct mover *m, uint64_t at, uint64_t hi, bool *ret_emulated)
+{
+	const uint8_t *code;
+	size_t n;
+	struct insn nop;
+
+	if (!elf_code_at(m->elf, (struct cairn_vaddr){at}, &code, &n))
+		return 0;
+	n = hi - at < n ? hi - at : n;
+	if (!insn_decode(code, n, at, &nop) || nop.len >= n)
+		return 0;
+	struct insn_uprobe probe = insn_uprobe(code + nop.len, n - nop.len);
+	*ret_emulated = probe.emulated;
+	return probe.hazard == CAIRN_HAZARD_NONE ? at + nop.len : 0;
+}
+
 /*
  * The instruction nearest before @at that can be probed and from which control can only go to @at;
  * 0 when there is none. From @lo, where instructions are known to begin, all are decoded.
@@ -470,6 +487,8 @@ static bool find_window(const struct mover *m, const struct part *part,
 	w->from = site->at.v;
 	w->to = w->goal = find_cheap(m, site->at.v, part->hi, needs);
 	w->is_goal_emulated = true;
+	if (!w->to && w->site->is_long_nop)
+		w->to = w->goal = find_after(m, site->at.v, part->hi, &w->is_goal_emulated);
 	if (w->to || site->hazard == CAIRN_HAZARD_NONE)
 		return w->to != 0;
 	w->to = site->at.v;

@@ -683,6 +683,19 @@ static void plan_semaphore(const struct trace_probe *p, const struct cairn_site 
 		planned->semaphore = at;
 }
 
+/*
+ * Linux 6.18 makes a call of a 5-byte nop, to a page that children do not inherit:
+ * docs/findings/uprobe-nop5-ends-children.md. insn_uprobe() knows such nops by their hazard.
+ */
+static void judge_insn(struct trace_site *planned, struct insn_uprobe probe)
+{
+	planned->is_long_nop = probe.hazard == CAIRN_HAZARD_NOP5_RED_ZONE;
+	planned->pub.emulated = probe.emulated;
+	if (planned->is_long_nop && !planned->pub.refused)
+		planned->pub.refused =
+			"a probe on this 5-byte nop ends children that the program forks";
+}
+
 static void plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
 		      struct trace_site *planned)
 {
@@ -700,7 +713,7 @@ static void plan_site(const struct trace_probe *p, const struct cairn_site *site
 	else if (site->count_caveats & CAIRN_COUNT_NO_ENTRY && !best_effort)
 		planned->pub.refused = cairn_count_caveat_text(CAIRN_COUNT_NO_ENTRY);
 	if (elf_code_at(binary_main(p->file->bin), site->at, &code, &n_code))
-		planned->pub.emulated = insn_uprobe(code, n_code).emulated;
+		judge_insn(planned, insn_uprobe(code, n_code));
 	else if (!planned->pub.refused)
 		planned->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
 }
@@ -710,7 +723,7 @@ static bool may_move_off(const struct cairn_trace *t, const struct trace_site *p
 {
 	const struct cairn_site *site = planned->pub.site;
 
-	return site->has_off && site->hazard != CAIRN_HAZARD_NONE &&
+	return site->has_off && (site->hazard != CAIRN_HAZARD_NONE || planned->is_long_nop) &&
 	       site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY && site->hazard != CAIRN_HAZARD_TRAP &&
 	       (t->opts.best_effort || !(site->count_caveats & CAIRN_COUNT_NO_ENTRY));
 }

@@ -90,7 +90,8 @@ struct trace_site {
 	uint8_t weight;             /* enum trace_weight */
 	enum cairn_unavailable why; /* there is no number */
 	bool attached;
-	bool follows; /* calls are followed to their return, which has a program, too */
+	bool is_long_nop; /* its instruction is a nop of 5 bytes */
+	bool follows;     /* calls are followed to their return, which has a program, too */
 	uint32_t return_program;
 	const struct cairn_location *result; /* if calls are followed */
 	/* If by_exits: file offsets of the instructions by which the function is left. */
