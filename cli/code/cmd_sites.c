@@ -49,7 +49,7 @@ static const struct opt opts[] = {
 	 "the kernel that runs, or a module that it has loaded, instead of FILE: where its sites "
 	 "are "
 	 "now"},
-	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
+	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb|tracefs", offsetof(struct sites_values, emit),
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every instruction of the file on which a uprobe is lost or does harm"},
@@ -82,6 +82,9 @@ static const struct example examples[] = {
 	 "how many functions were inlined, and how many arguments are known there"},
 	{"sudo cairn sites --running tcp_rcv_established",
 	 "where a function of the kernel that runs was inlined, after KASLR"},
+	{"sudo cairn sites --running blk_account_io_start --emit tracefs >probe.sh; sudo sh "
+	 "probe.sh",
+	 "have the kernel trace a function that it has inlined everywhere"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
 	 "let another tool trace sites that it cannot find itself"},
 	{"cairn sites --hazards /usr/bin/redis-server",
@@ -377,7 +380,8 @@ static int answer(const struct view *view, const struct sites_values *values, ch
 		status = one > status ? one : status;
 	}
 	if (answers.emit && answers.n) {
-		int emitted = sites_emit(view, answers.emit, answers.p, answers.n);
+		int emitted = view->running ? sites_emit_running(view, answers.p, answers.n)
+					    : sites_emit(view, answers.emit, answers.p, answers.n);
 
 		status = emitted > status ? emitted : status;
 	}
@@ -551,10 +555,12 @@ static int check_values(const struct sites_values *values, const struct operands
 	if ((values->lines || values->vars) && !specs->n)
 		return fail(STATUS_USAGE,
 			    values->lines ? "--lines needs a function" : "--vars needs FUNC:LINE");
-	if (values->running &&
-	    (values->usdt || values->lines || values->vars || values->hazards || values->emit))
-		return fail(STATUS_USAGE, "--running lists sites; --usdt, --lines, --vars, "
-					  "--hazards and --emit are about a file: name vmlinux");
+	if (values->running && (values->usdt || values->lines || values->vars || values->hazards))
+		return fail(STATUS_USAGE, "--running lists sites; --usdt, --lines, --vars and "
+					  "--hazards are about a file: name vmlinux");
+	if (values->emit && !strcmp(values->emit, "tracefs") != (values->running != NULL))
+		return fail(STATUS_USAGE, "--emit tracefs is for --running, and the other tools "
+					  "for a file");
 	return STATUS_YES;
 }
 

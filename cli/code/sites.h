@@ -122,4 +122,8 @@ int sites_usdt(const struct view *view, char *const *specs, size_t n_specs);
 int sites_emit(const struct view *view, const char *dialect,
 	       const struct cairn_function *const *functions, size_t n_functions);
 
+/* The same for tracefs, of the running kernel: a script that sets kprobes. */
+int sites_emit_running(const struct view *view, const struct cairn_function *const *functions,
+		       size_t n_functions);
+
 #endif

@@ -17,6 +17,7 @@
 #include "cmd.h"
 #include "demangled.h"
 #include "emit_expr.h"
+#include "running.h"
 #include "sites.h"
 
 struct emitter {
@@ -164,6 +165,84 @@ static void perf_site(const struct view *view, const char *path,
 	fputs("'\n", view->out);
 }
 
+/* ---- tracefs ---- */
+
+/* Addresses in a location are link-time addresses, and not those of the kernel as it is loaded. */
+static bool has_address(const struct cairn_location *loc)
+{
+	for (uint32_t i = 0; i < loc->n_pieces; i++)
+		for (uint32_t k = 0; k < loc->pieces[i].n_steps; k++)
+			if (loc->pieces[i].steps[k].op == CAIRN_LOC_ADDR)
+				return true;
+	return false;
+}
+
+static bool expr_tracefs(const struct cairn_location *loc, struct scalar scalar,
+			 struct cairn_vaddr site, char ret[EXPR_MAX])
+{
+	return loc->why == CAIRN_AVAILABLE && !has_address(loc) &&
+	       expr_perf(loc, scalar, site, ret);
+}
+
+/* All or none: what was set is removed when one is refused. */
+static void tracefs_begin(const struct view *view, const char *path)
+{
+	fprintf(view->out,
+		"# Kprobes of the kernel as it is loaded now (%s). As root: sh THIS-FILE; then "
+		"read\n"
+		"# /sys/kernel/tracing/trace_pipe; then: sh THIS-FILE remove\n"
+		"cd /sys/kernel/tracing || exit 1\n"
+		"remove()\n"
+		"{\n"
+		"\t[ ! -e events/cairn ] || echo 0 >events/cairn/enable\n"
+		"\tfor event in $(sed -n 's/^p[0-9]*:\\(cairn\\/[^ ]*\\).*/\\1/p' kprobe_events); "
+		"do\n"
+		"\t\techo \"-:$event\" >>kprobe_events\n"
+		"\tdone\n"
+		"}\n"
+		"if [ \"$1\" = remove ]; then\n"
+		"\tremove\n"
+		"\texit\n"
+		"fi\n"
+		"set -e\n"
+		"trap remove EXIT\n",
+		cairn_kernel_release(view->running->kernel));
+}
+
+static void tracefs_site(const struct view *view, const char *path,
+			 const struct cairn_function *function, const struct cairn_site *site,
+			 unsigned int number)
+{
+	char title[1024], expr[EXPR_MAX], name[64];
+	uint64_t at = site->at.v;
+
+	cairn_kernel_address(view->running->kernel, site->at, &at);
+	site_title(function, site, title, sizeof(title));
+	fputs("# ", view->out);
+	cairn_quote_put(title, CAIRN_QUOTE_COMMENT, view->out);
+	fputc('\n', view->out);
+	for (uint32_t i = 0; i < site->n_args; i++)
+		if (!expr_tracefs(&site->args[i].loc, scalar_of(view->types, site->args[i].type),
+				  site->at, expr))
+			perf_missing(view->out, &site->args[i]);
+	identifier(function->name, 0, name, sizeof(name) - 12);
+	fprintf(view->out, "echo 'p:cairn/%s_%u 0x%" PRIx64, name, number, at);
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+
+		if (!expr_tracefs(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
+			continue;
+		identifier(arg->name, i, name, sizeof(name));
+		fprintf(view->out, " %s=%s", name, expr);
+	}
+	fputs("' >>kprobe_events\n", view->out);
+}
+
+static void tracefs_end(const struct view *view)
+{
+	fputs("echo 1 >events/cairn/enable\ntrap - EXIT\n", view->out);
+}
+
 /* ---- gdb ---- */
 
 /*
@@ -236,6 +315,8 @@ static void gdb_site(const struct view *view, const char *path,
 	fputs("printf \"\\n\"\ncontinue\nend\n", view->out);
 }
 
+static const struct emitter tracefs = {"tracefs", "#", CAIRN_QUOTE_SH, tracefs_begin, tracefs_site};
+
 static const struct emitter emitters[] = {
 	{"bpftrace", "//", CAIRN_QUOTE_BPFTRACE, bpftrace_begin, bpftrace_site},
 	{"perf", "#", CAIRN_QUOTE_SH, perf_begin, perf_site},
@@ -243,11 +324,14 @@ static const struct emitter emitters[] = {
 };
 
 /* Why a site is left out, or NULL. */
-static const char *refusal(const struct cairn_site *site)
+static const char *refusal(const struct view *view, const struct cairn_site *site)
 {
 	if (site->kind == CAIRN_SITE_PART)
 		return "the split-off rest of a body: reaching it is not a call";
-	if (!site->has_off)
+	/* What is not known of a running kernel, it checks itself. */
+	if (view->running && site->hazard == CAIRN_HAZARD_NOT_CHECKED)
+		return NULL;
+	if (!view->running && !site->has_off)
 		return "not in the file";
 	if (site->hazard != CAIRN_HAZARD_NONE)
 		return cairn_hazard_text(site->hazard);
@@ -263,7 +347,7 @@ static unsigned int emit_function(const struct view *view, const struct emitter 
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		const struct cairn_site *site = &function->sites[i];
-		const char *why = refusal(site);
+		const char *why = refusal(view, site);
 
 		++*number;
 		if (!why) {
@@ -275,6 +359,34 @@ static unsigned int emit_function(const struct view *view, const struct emitter 
 		left_out += site->kind != CAIRN_SITE_PART;
 	}
 	return left_out;
+}
+
+/* An exit status. */
+static int report_left_out(unsigned int left_out, unsigned int number)
+{
+	if (left_out)
+		fail(STATUS_NO, "%u of %s %s left out; the script lists the reasons", left_out,
+		     cairn_counted(number, "site").text, left_out == 1 ? "is" : "are");
+	return left_out ? STATUS_NO : STATUS_YES;
+}
+
+int sites_emit_running(const struct view *view, const struct cairn_function *const *functions,
+		       size_t n_functions)
+{
+	unsigned int number = 0, left_out = 0;
+
+	tracefs_begin(view, NULL);
+	for (size_t i = 0; i < n_functions; i++) {
+		struct cairn_function room;
+		const struct cairn_function *function =
+			running_function(view->running, functions[i], &room);
+
+		if (!function)
+			return fail(STATUS_NOT_HERE, "no memory");
+		left_out += emit_function(view, &tracefs, NULL, function, &number);
+	}
+	tracefs_end(view);
+	return report_left_out(left_out, number);
 }
 
 int sites_emit(const struct view *view, const char *dialect,
@@ -293,7 +405,8 @@ int sites_emit(const struct view *view, const char *dialect,
 			    "probes, as --emit writes them, never fire "
 			    "there. Without --emit its sites are shown as NAME+0xOFFSET, which "
 			    "kernel probes take: sudo bpftrace -e "
-			    "'kprobe:NAME+0xOFFSET { ... }'",
+			    "'kprobe:NAME+0xOFFSET { ... }'. Of the kernel that runs: cairn sites "
+			    "--running FUNC --emit tracefs",
 			    cairn_binary_path(view->bin));
 	if (cairn_binary_is_relocatable(view->bin))
 		return fail(STATUS_NOT_HERE,
@@ -313,8 +426,5 @@ int sites_emit(const struct view *view, const char *dialect,
 	for (size_t i = 0; i < n_functions; i++)
 		left_out += emit_function(view, emitter, path, functions[i], &number);
 	free(path);
-	if (left_out)
-		fail(STATUS_NO, "%u of %s %s left out; the script lists the reasons", left_out,
-		     cairn_counted(number, "site").text, left_out == 1 ? "is" : "are");
-	return left_out ? STATUS_NO : STATUS_YES;
+	return report_left_out(left_out, number);
 }

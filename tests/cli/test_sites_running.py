@@ -3,6 +3,7 @@
 """cairn sites --running: addresses of the kernel that runs and of its modules, from a made-up proc
 and sysfs. The oracle is nm: what it prints is shifted by hand, and is what kallsyms has."""
 import os
+import re
 import shutil
 
 from claims import cairn, claim, compile_c, expect, main, need, path_of, run, write
@@ -362,10 +363,35 @@ def damaged_files_are_refused():
 
 @claim
 def other_answers_are_about_files():
-    for words in (("--lines", "weigh"), ("--usdt", ),
-                  ("--emit", "perf", "weigh"), ("--hazards", )):
+    for words in (("--lines", "weigh"), ("--usdt", ), ("--hazards", )):
         r = cairn("sites", "--running", *words)
         expect(r.status == 2 and "name vmlinux" in r.err, words, r)
+    for words in (("--running", "--emit", "perf", "weigh"),
+                  (vmlinux(), "weigh", "--emit", "tracefs")):
+        r = cairn("sites", *words)
+        expect(r.status == 2 and "--emit tracefs is for --running" in r.err,
+               words, r)
+
+
+@claim
+def a_script_sets_kprobes_at_the_sites_of_the_kernel_that_runs():
+    root = system("tracefs")
+    r = running(root, "--running", "--debug-file", vmlinux(), "weigh", "mix",
+                "--emit", "tracefs")
+    # This kernel has no tables of code that it refuses probes on.
+    expect(r.status == 0 and RELEASE in r.out, r)
+    run("sh", "-n", write("kprobes.sh", r.out), check=True)
+    set_at = [
+        int(at, 16)
+        for at in re.findall(r"^echo 'p:cairn/\w+ (0x[0-9a-f]+)", r.out, re.M)
+    ]
+    at = {name: at + SLIDE for at, _, name in symbols(vmlinux())}
+    expect(
+        set_at == [a for a, _, _ in shifted(vmlinux(), SLIDE, "weigh")] +
+        [at["mix"]], r)
+    expect("size=%di:s32" in r.out and "a=%di:s32 b=%si:s64" in r.out, r)
+    # Constants have a backslash: the second copy's step is 7.
+    expect("step=\\7:s32" in r.out, r)
 
 
 if __name__ == "__main__":

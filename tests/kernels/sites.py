@@ -33,6 +33,18 @@ while read name; do
 	cairn sites --running --sidecar /kernel.cairn --no-cache --json "$name" 2>/dev/null
 done </functions
 echo "end running"
+/bin/busybox --install -s /bin
+cairn sites --running --sidecar /kernel.cairn --no-cache vfs_write file_start_write \\
+	--emit tracefs >/tmp/set.sh
+sh /tmp/set.sh
+echo "set status $?, wanted $(grep -c "^echo 'p:" /tmp/set.sh), there $(grep -c : /sys/kernel/tracing/kprobe_events)"
+i=0
+while [ $i -lt 100 ]; do echo $i >/tmp/file$((i % 5)); i=$((i + 1)); done
+echo "begin events"
+grep -v '^#' /sys/kernel/tracing/trace
+echo "end events"
+sh /tmp/set.sh remove
+echo "left $(grep -c : /sys/kernel/tracing/kprobe_events)"
 text=$(/bin/busybox grep ' _text$' /proc/kallsyms)
 slide=$((0x${text%% *} - 0xffffffff81000000))
 i=0
@@ -146,6 +158,30 @@ def check_addresses(version, text, sidecar, names, slide):
         bodies and not wrong)
 
 
+def check_script(version, text):
+    """The file that an inlined copy in vfs_write() has is the one that vfs_write() was called with."""
+    found = re.search(r'set status (\d+), wanted (\d+), there (\d+)', text)
+    common.claim(
+        f'{version}: a script sets a kprobe at each site ({found and found.group(0)})',
+        found and found.group(1) == '0'
+        and found.group(2) == found.group(3) != '0')
+    common.claim(f'{version}: and removes them',
+                 re.search(r'^left 0$', text, re.M))
+    called, n, wrong = {}, 0, []
+    for task, name, where, args in re.findall(
+            r'^\s*(\S+-\d+) .*? (\w+)_\d+: \((\w+)\+\S+\) (.*)$',
+            part(text, 'events'), re.M):
+        file = re.search(r'\bfile=(0x[0-9a-f]+)', args)
+        if name == 'vfs_write':
+            called[task] = file.group(1)
+        elif where == 'vfs_write':
+            n += 1
+            wrong += [args] if file.group(1) != called.get(task) else []
+    common.claim(
+        f'{version}: an inlined copy has the argument of its caller ({n} events, wrong: {wrong[:3]})',
+        n >= 100 and not wrong)
+
+
 def check_hazards(version, text, sites):
     taken = {
         int(i)
@@ -186,6 +222,7 @@ def check(kernel, vmlinux):
         check_addresses(version, text, sidecar, names,
                         int(start[0], 16) - 0xffffffff81000000)
         check_hazards(version, text, sites)
+        check_script(version, text)
         hidden = part(text, 'hidden')
         common.claim(
             f'{version}: hidden addresses are refused with the setting ({hidden!r})',
