@@ -40,6 +40,8 @@ sh /tmp/set.sh
 echo "set status $?, wanted $(grep -c "^echo 'p:" /tmp/set.sh), there $(grep -c : /sys/kernel/tracing/kprobe_events)"
 i=0
 while [ $i -lt 100 ]; do echo $i >/tmp/file$((i % 5)); i=$((i + 1)); done
+# Each line that is written here would be an event.
+echo 0 >/sys/kernel/tracing/events/cairn/enable
 echo "begin events"
 grep -v '^#' /sys/kernel/tracing/trace
 echo "end events"
