@@ -61,7 +61,12 @@ int stacks_prepare(struct cairn_trace *t, struct cairn_err *err)
 
 	s->is_open = true;
 	e = walker_init(&s->walker, err);
-	return e || !t->opts.argv ? e : walker_know_command(&s->walker, t->opts.exe, err);
+	if (e == 0 && t->opts.argv)
+		return walker_know_command(&s->walker, t->opts.exe, err);
+	/* Programs that begin later may be over before their files are reported. */
+	for (size_t i = 0; i < t->files.n && !t->opts.pid && e == 0; i++)
+		e = walker_know_command(&s->walker, t->files.p[i]->path, err);
+	return e;
 }
 
 /* All processes, or the one that is traced. */
