@@ -402,7 +402,7 @@ def a_command_that_takes_its_time_to_end_is_waited_for():
 
 @claim
 def the_commands_output_and_exit_status_are_kept():
-    r = profile("-c", f"{known()} 100 7")
+    r = profile("-c", f"{known()} 400 7")
     expect(r.status == 0 and "done\n" in r.out and "exit status 7" in r.err, r)
 
 
