@@ -832,6 +832,41 @@ def go_functions_are_refused():
     expect("Go moves its stacks" in r.err, r)
 
 
+# Returns 0 if setjmp(), getcontext() and dlsym() do what they should.
+OWN_RETURNS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <ucontext.h>
+static jmp_buf point;
+static ucontext_t context;
+static volatile int n, m;
+__attribute__((noinline)) static void jump(void) { if (n++ < 3) longjmp(point, n); }
+int main(void)
+{
+	int how = setjmp(point);
+
+	jump();
+	getcontext(&context);
+	if (m++ < 2)
+		setcontext(&context);
+	return !(how == 3 && n == 4 && m == 3 && dlsym(RTLD_NEXT, "malloc"));
+}
+"""
+
+
+@claim
+def functions_that_use_their_return_address_are_refused():
+    path = compile_c("own-returns", OWN_RETURNS, "gcc", ("-O1", "-g"))
+    libc = next(word for word in run("ldd", path).out.split()
+                if word.endswith("libc.so.6") and word.startswith("/"))
+    for name in ("_setjmp", "__sigsetjmp", "getcontext", "dlsym"):
+        r = trace("-c", path, f"{libc}:{name}($duration)", status=2)
+        expect("uses its return address" in r.err, r)
+        r = trace("-c", path, f"{libc}:{name}")
+        expect("the command ended" not in r.err, r)
+
+
 NOPPED = r"""
 #include <sys/wait.h>
 #include <unistd.h>

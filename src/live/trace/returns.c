@@ -128,6 +128,22 @@ static bool is_named(const struct cairn_trace *t, const struct trace_probe *p)
 	return false;
 }
 
+/*
+ * Functions that keep their return address, or go by it, as setjmp() and dlsym(). A return probe
+ * would give them that of the trampoline.
+ */
+static bool is_own_return_used(const char *name)
+{
+	static const char *const functions[] = {"setjmp", "sigsetjmp", "getcontext", "swapcontext",
+						"dlsym",  "dlvsym",    "dlopen",     "dlmopen"};
+
+	name += strspn(name, "_");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strcmp(name, functions[i]))
+			return true;
+	return !strncmp(name, "Unwind_", strlen("Unwind_"));
+}
+
 const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 {
 	const struct cairn_function *f = p->pub.function;
@@ -143,6 +159,8 @@ const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 		return "Go moves its stacks during a call";
 	p->by_exits = is_mangled(f->linkage_name) || is_mangled(f->name) || strstr(f->name, "::") ||
 		      may_throw(p->file);
+	if (!p->by_exits && is_own_return_used(f->name))
+		return "the function uses its return address, which a return probe replaces";
 	return NULL;
 }
 
