@@ -226,7 +226,8 @@ static void tracefs_site(const struct view *view, const char *path,
 				  site->at, expr))
 			perf_missing(view->out, &site->args[i]);
 	identifier(function->name, 0, name, sizeof(name) - 12);
-	fprintf(view->out, "echo 'p:cairn/%s_%u 0x%" PRIx64, name, number, at);
+	/* Of an echo, dash would take the backslash of a constant for an escape. */
+	fprintf(view->out, "printf '%%s\\n' 'p:cairn/%s_%u 0x%" PRIx64, name, number, at);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 

@@ -382,8 +382,8 @@ def a_script_sets_kprobes_at_the_sites_of_the_kernel_that_runs():
     expect(r.status == 0 and RELEASE in r.out, r)
     run("sh", "-n", write("kprobes.sh", r.out), check=True)
     set_at = [
-        int(at, 16)
-        for at in re.findall(r"^echo 'p:cairn/\w+ (0x[0-9a-f]+)", r.out, re.M)
+        int(at, 16) for at in re.findall(
+            r"^printf '%s\\n' 'p:cairn/\w+ (0x[0-9a-f]+)", r.out, re.M)
     ]
     at = {name: at + SLIDE for at, _, name in symbols(vmlinux())}
     expect(
@@ -392,6 +392,15 @@ def a_script_sets_kprobes_at_the_sites_of_the_kernel_that_runs():
     expect("size=%di:s32" in r.out and "a=%di:s32 b=%si:s64" in r.out, r)
     # Constants have a backslash: the second copy's step is 7.
     expect("step=\\7:s32" in r.out, r)
+    # What reaches the kernel is what the shell of the system writes, dash for example.
+    there = path_of("tracing")
+    os.makedirs(os.path.join(there, "events", "cairn"))
+    script = r.out.replace("/sys/kernel/tracing || ", f"'{there}' || ")
+    ran = run("sh", write("kprobes.sh", script))
+    with open(os.path.join(there, "kprobe_events")) as f:
+        lines = f.read().splitlines()
+    expect(ran.status == 0 and len(lines) == len(set_at), lines, ran)
+    expect(any(line.endswith(" step=\\7:s32") for line in lines), lines)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ echo "end running"
 cairn sites --running --sidecar /kernel.cairn --no-cache vfs_write file_start_write \\
 	--emit tracefs >/tmp/set.sh
 sh /tmp/set.sh
-echo "set status $?, wanted $(grep -c "^echo 'p:" /tmp/set.sh), there $(grep -c : /sys/kernel/tracing/kprobe_events)"
+echo "set status $?, wanted $(grep -c "'p:cairn/" /tmp/set.sh), there $(grep -c : /sys/kernel/tracing/kprobe_events)"
 i=0
 while [ $i -lt 100 ]; do echo $i >/tmp/file$((i % 5)); i=$((i + 1)); done
 # Each line that is written here would be an event.
