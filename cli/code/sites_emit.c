@@ -48,6 +48,9 @@ static void identifier(const char *name, uint32_t number, char *buf, size_t size
 			*at = '_';
 }
 
+/* Probes of perf and tracefs are refused with longer names of arguments (MAX_ARG_NAME_LEN). */
+enum { KERNEL_NAME_MAX = 31 };
+
 /* The text for an argument that cannot be read. */
 static const char *missing(const struct cairn_arg *arg)
 {
@@ -159,7 +162,7 @@ static void perf_site(const struct view *view, const char *path,
 
 		if (!expr_perf(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
 			continue;
-		identifier(arg->name, i, name, sizeof(name));
+		identifier(arg->name, i, name, KERNEL_NAME_MAX + 1);
 		fprintf(view->out, " %s=%s", name, expr);
 	}
 	fputs("'\n", view->out);
@@ -233,7 +236,7 @@ static void tracefs_site(const struct view *view, const char *path,
 
 		if (!expr_tracefs(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
 			continue;
-		identifier(arg->name, i, name, sizeof(name));
+		identifier(arg->name, i, name, KERNEL_NAME_MAX + 1);
 		fprintf(view->out, " %s=%s", name, expr);
 	}
 	fputs("' >>kprobe_events\n", view->out);

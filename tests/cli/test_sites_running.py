@@ -403,6 +403,18 @@ def a_script_sets_kprobes_at_the_sites_of_the_kernel_that_runs():
     expect(any(line.endswith(" step=\\7:s32") for line in lines), lines)
 
 
+@claim
+def names_of_arguments_fit_what_the_kernel_takes():
+    long = "number_of_the_many_bytes_that_are_weighed"
+    source = (
+        f"int sink;\n__attribute__((noinline)) void weigh(int {long})\n"
+        f"{{ sink = {long}; }}\nint main(void) {{ weigh(3); return 0; }}\n")
+    program = compile_c("weighed", source, flags=("-O1", "-g"))
+    r = cairn("sites", program, "weigh", "--emit", "perf")
+    # The kernel's MAX_ARG_NAME_LEN is 32.
+    expect(r.status == 0 and f" {long[:31]}=%di:s32'" in r.out, r)
+
+
 if __name__ == "__main__":
     need("nm")
     main()
