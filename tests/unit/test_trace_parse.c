@@ -120,6 +120,9 @@ static void heads_end_where_the_list_or_the_condition_begins(void **state)
 		{"f(*x)", "f", true, false},
 		{"A::operator()(x)", "A::operator()", true, false},
 		{"A::operator<(x)", "A::operator<", true, false},
+		{"A::operator<<(x)", "A::operator<<", true, false},
+		{"A::operator<<=(x)", "A::operator<<=", true, false},
+		{"A::operator<< <int>(x)", "A::operator<< <int>", true, false},
 		{"malloc.c:12:f iffy", "malloc.c:12:f iffy", false, false},
 	};
 

@@ -795,7 +795,9 @@ static size_t head_length(const char *text)
 
 	for (size_t i = 0; text[i]; i++) {
 		bool in_operator = i >= 8 && !strncmp(text + i - 8, "operator", 8);
-		if (text[i] == '<' && !in_operator)
+		if (text[i] == '<' && in_operator)
+			i += text[i + 1] == '<';
+		else if (text[i] == '<')
 			angle++;
 		else if (text[i] == '>' && angle > 0)
 			angle--;
