@@ -900,6 +900,39 @@ def children_of_a_program_with_a_probe_on_a_long_nop_live():
     expect("ends children" in r.err, r)
 
 
+POINTERS = r"""
+struct box { char *text; long n; };
+static struct box box = { "text", 4 };
+__attribute__((noinline)) long use(int i, struct box *p)
+{
+	__asm__ volatile("" : : "r"(p) : "memory");
+	return i;
+}
+int main(void)
+{
+	for (int i = 0; i < 9; i++)
+		use(i, i == 5 ? 0 : i == 6 ? (struct box *)0xdead000000000000 : &box);
+	return 0;
+}
+"""
+
+
+@claim
+def pointers_that_cannot_be_read_have_no_address_of_an_earlier_call():
+    path = compile_c("pointers", POINTERS, "gcc", ("-O1", "-g"))
+    for more in ("", ", $ret"):
+        r = trace("--json", "-c", path,
+                  f"use(i, p->text, buf(p->text, p->n){more})")
+        for event in objects(r):
+            args = event.get("args", {})
+            for name in ("p->text", "buf(p->text, p->n)"):
+                is_bad = args.get("i") in (5, 6)
+                expect(
+                    not args or (args[name] == {
+                        "unreadable": "memory cannot be read"
+                    }) == is_bad, r)
+
+
 @claim
 def places_and_probes_of_profiles_have_no_return():
     path = compile_c("types", TYPES, "gcc", ("-O0", "-g"))

@@ -513,6 +513,13 @@ static enum cairn_unavailable store_bytes(struct compiler *c, const struct expr 
 	return CAIRN_AVAILABLE;
 }
 
+/* First of all: the path to the address may not be readable, and the record has an older one. */
+static void forget_address(struct compiler *c, const struct value_layout *layout)
+{
+	fetch_emit(c->program, FETCH_CONST)->imm = VALUE_NO_ADDRESS;
+	fetch_emit_store(c->program, layout->out, 8);
+}
+
 enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
 				     const struct value_layout *layout, uint32_t value)
 {
@@ -526,6 +533,8 @@ enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, b
 		return missing;
 	}
 	c->temp = 0;
+	if (is_string && e->kind != EXPR_NAME)
+		forget_address(c, layout);
 	enum cairn_unavailable why = compile_path(c, e, &o);
 
 	if (why == CAIRN_AVAILABLE)
@@ -544,6 +553,7 @@ enum cairn_unavailable compile_bytes(struct compiler *c, const struct expr *e,
 	uint32_t from = c->program->n;
 
 	fetch_barrier(c->program);
+	forget_address(c, layout);
 	enum cairn_unavailable why = store_bytes(c, e, n_bytes, layout);
 	if (why != CAIRN_AVAILABLE)
 		c->program->n = from;

@@ -40,7 +40,7 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 	memcpy(&address, rec + l->out, sizeof(address));
 	memcpy(&len, rec + l->out + STRING_POINTER_BYTES, sizeof(len));
 	if (fault) {
-		unreadable(s, i, address, true);
+		unreadable(s, i, address, address != (uint64_t)VALUE_NO_ADDRESS);
 		return;
 	}
 	v->truncated = len & TRACE_STRING_CUT;
@@ -64,7 +64,7 @@ static void decode_bytes(struct decode_space *s, uint32_t i, const struct value_
 	memcpy(&address, rec + l->out, sizeof(address));
 	memcpy(&n, rec + l->out + 8, sizeof(n));
 	if (fault) {
-		unreadable(s, i, address, true);
+		unreadable(s, i, address, address != (uint64_t)VALUE_NO_ADDRESS);
 		return;
 	}
 	v->bytes = rec + l->out + BYTES_HEAD;

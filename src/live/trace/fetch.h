@@ -61,6 +61,8 @@ struct target_layout {
 #define STRING_LENGTH_BYTES  2
 /* Of buf(): 8 bytes of pointer, 8 of the length that was asked for, the bytes. */
 #define BYTES_HEAD           16
+/* The pointer of both, while it is not known; no address of a program. */
+#define VALUE_NO_ADDRESS     INT64_C(0x4e4f5f4144445200)
 
 /* Limits of strings and of other values that are fetched; trace.h of the public headers has them. */
 #define FETCHED_MAX      2048
