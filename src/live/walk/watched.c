@@ -42,6 +42,7 @@ void watched_fini(struct watched *p)
 	for (size_t i = 0; i < p->list.n; i++) {
 		VEC_FREE(&p->list.p[i].mappings);
 		VEC_FREE(&p->list.p[i].registered);
+		VEC_FREE(&p->list.p[i].remade);
 		made_free(p->list.p[i].made);
 	}
 	VEC_FREE(&p->unused_regions);
