@@ -25,7 +25,7 @@ def sampled():
     with open(SOURCE, encoding="ascii") as file:
         program = compile_c("late", file.read(), flags=("-g", "-O2", "-pthread"))
     folded = path_of("late.folded")
-    r = profile("--json", "-F", "499", "-o", folded, "-c", f"{program} 800")
+    r = profile("--json", "-F", "499", "-o", folded, "-c", f"{program} 800 2")
     expect(r.status == 0, r.err)
     summary = json.loads(next(line for line in r.out.splitlines() if '"summary"' in line))
     with open(folded, encoding="ascii") as file:

@@ -8,7 +8,9 @@ import json
 import os
 import re
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
+                    need_root, run)
+from tracing import trace
 
 # It writes down each call with what it passed.
 PROGRAM = r"""
@@ -68,14 +70,6 @@ def program(build="gcc -O2", strip=False):
 
 def log_path():
     return os.path.join(folder(), "log")
-
-
-def trace(*words, **kwargs):
-    need_root()
-    r = cairn("trace", *words, **kwargs)
-    if r.status == 3 and "CONFIG_" in r.err:
-        raise Skip(" ".join(r.err.split()))
-    return r
 
 
 def events_of(command, *words):

@@ -12,6 +12,7 @@ import time
 
 from claims import (CAIRN, MAY_HAVE_CHANGED, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each,
                     compile_c, expect, folder, main, need, need_root, run)
+from tracing import trace
 
 COMPILERS = ("gcc", "clang")
 
@@ -72,15 +73,6 @@ int main(int argc, char **argv)
 
 def program(compiler="gcc"):
     return compile_c("traced", PROGRAM, compiler)
-
-
-def trace(*words, **kwargs):
-    """cairn trace, or skip where tracing is not possible."""
-    need_root()
-    r = cairn("trace", *words, **kwargs)
-    if r.status == 3 and "CONFIG_" in r.err:
-        raise Skip(" ".join(r.err.split()))
-    return r
 
 
 @contextlib.contextmanager

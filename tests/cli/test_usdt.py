@@ -11,8 +11,9 @@ import signal
 import subprocess
 import time
 
-from claims import (CAIRN, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder, main,
-                    need, need_root, run)
+from claims import (CAIRN, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, need_root, run)
+from tracing import trace
 
 PROGRAMS = {
     "python3": ["/usr/bin/python3.1?"],
@@ -145,14 +146,6 @@ def program(build="gcc -O2"):
     name = "usdt" + "".join(flags).replace("-", "_")
     # No debug information: the notes are all that is needed.
     return compile_c(name, PROGRAM, compiler, flags=flags)
-
-
-def trace(*words, **kwargs):
-    need_root()
-    r = cairn("trace", *words, **kwargs)
-    if r.status == 3 and "CONFIG_" in r.err:
-        raise Skip(" ".join(r.err.split()))
-    return r
 
 
 def events_of(path, *words):

@@ -19,10 +19,11 @@ import tempfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 import common  # noqa: E402
+from guests import add  # noqa: E402
 
 BUILD = os.path.dirname(os.path.abspath(common.CAIRN))
 DEPTH = 30
-# Its stack of 40 levels is not in memory most of the time.
+# Its stack of 40 levels is dropped again and again; not so often that an emulated walk is too slow.
 LATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'dropped_stack.c')
 LATE_DEPTH = 40
 RECURSION = f"""
@@ -74,7 +75,7 @@ jit 60 & pid=$!
 /bin/busybox sleep 1
 name=jit run -p $pid -F 99 --duration 4s
 /bin/busybox kill $pid
-name=late run -c 'late 3000' -F 99
+name=late run -c 'late 3000 100' -F 99
 name=off-cpu run --off-cpu -a --duration 3s
 name=calls run -c calls --event 'take(n:bytes) if n'
 name=by-name run -c calls --event raw_syscalls:sys_enter
@@ -82,17 +83,6 @@ name=by-name run -c calls --event raw_syscalls:sys_enter
 name=tracepoint run -c calls --event syscalls:sys_enter_getpgid
 /bin/busybox poweroff -f
 """
-
-
-def add(folder, path, name):
-    """A program and the libraries that it needs."""
-    shutil.copy(path, os.path.join(folder, 'bin', name))
-    for library in re.findall(
-            r'(/\S+) \(0x',
-            subprocess.run(['ldd', path], capture_output=True, text=True, check=False).stdout):
-        to = folder + library
-        os.makedirs(os.path.dirname(to), exist_ok=True)
-        shutil.copy(os.path.realpath(library), to)
 
 
 def make_guest(folder):
@@ -182,15 +172,14 @@ def check_jit(version, status, stacks):
 
 
 def check_late(version, status, stacks):
-    """From 6.18 on the task reads the pages, if it is faster than the thread that drops them; before,
-    such stacks are cut."""
+    """From 6.18 on the task reads the pages; before, such stacks are cut."""
     burned = [s for s in stacks if 'burn' in names(s)]
     whole = [s for s in burned if names(s).count('descend') == LATE_DEPTH]
     n, n_whole = samples(burned), samples(whole)
     major, minor = (int(word) for word in version.split('-')[0].split('.')[:2])
     common.claim(
         f'{version}: a stack that is not in memory ({n} samples, {n_whole} whole, exit {status})',
-        status == 0 and n > 50 and (n_whole > 0.3 * n or (major, minor) < (6, 18)))
+        status == 0 and n > 50 and (n_whole > 0.95 * n or (major, minor) < (6, 18)))
     common.claim(f'{version}: none is deeper than the program',
                  not any(names(s).count('descend') > LATE_DEPTH for s in burned))
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread 40 frames of two pages deep, whose pages another thread drops every 2 milliseconds
+ * A thread 40 frames of two pages deep, whose pages another thread drops every few milliseconds
  *
  * The stack is in shared memory of a file, so that nothing is lost by that. It is busy for as many
- * milliseconds as the argument says.
+ * milliseconds as the first argument says; the second is from drop to drop.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	char *stack;
 
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
 	seconds = atoi(argv[1]) / 1e3;
 	if (ftruncate(fd, STACK))
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 	pthread_attr_setstack(&attr, stack, STACK);
 	pthread_create(&thread, &attr, work, NULL);
 	while (!is_over) {
-		usleep(2000);
+		usleep((unsigned int)atoi(argv[2]) * 1000);
 		madvise(stack, STACK, MADV_DONTNEED);
 	}
 	pthread_join(thread, NULL);

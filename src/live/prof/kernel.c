@@ -239,17 +239,7 @@ int prof_kernel_load(struct prof_kernel *k, const struct cairn_prof_opts *opts,
 
 struct walker_maps prof_kernel_maps(const struct prof_kernel *k)
 {
-	const struct profile_bpf *bpf = k->bpf;
-
-	return (struct walker_maps){
-		.rows = bpf_map__fd(bpf->maps.rows),
-		.pages = bpf_map__fd(bpf->maps.pages),
-		.rules = bpf_map__fd(bpf->maps.rules),
-		.segments = bpf_map__fd(bpf->maps.segments),
-		.regions = bpf_map__fd(bpf->maps.regions),
-		.processes = bpf_map__fd(bpf->maps.processes),
-		.inodes = bpf_map__fd(bpf->maps.inodes),
-	};
+	return WALKER_MAPS_OF(k->bpf);
 }
 
 /* ---- events ---- */

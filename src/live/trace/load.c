@@ -366,16 +366,7 @@ static int attach_walk(struct trace_kernel *k)
 /* From now on the maps of the walk are kept up to date. */
 static int open_stacks(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
 {
-	const struct trace_bpf *bpf = k->bpf;
-	const struct walker_maps maps = {
-		.rows = bpf_map__fd(bpf->maps.rows),
-		.pages = bpf_map__fd(bpf->maps.pages),
-		.rules = bpf_map__fd(bpf->maps.rules),
-		.segments = bpf_map__fd(bpf->maps.segments),
-		.regions = bpf_map__fd(bpf->maps.regions),
-		.processes = bpf_map__fd(bpf->maps.processes),
-		.inodes = bpf_map__fd(bpf->maps.inodes),
-	};
+	const struct walker_maps maps = WALKER_MAPS_OF(k->bpf);
 	int e = attach_walk(k);
 
 	if (e)

@@ -43,6 +43,18 @@ struct walker_maps {
 	int rows, pages, rules, segments, regions, processes, inodes;
 };
 
+/* Of a skeleton whose program includes walk_maps.bpf.h. */
+#define WALKER_MAPS_OF(bpf)                                                                        \
+	((struct walker_maps){                                                                     \
+		.rows = bpf_map__fd((bpf)->maps.rows),                                             \
+		.pages = bpf_map__fd((bpf)->maps.pages),                                           \
+		.rules = bpf_map__fd((bpf)->maps.rules),                                           \
+		.segments = bpf_map__fd((bpf)->maps.segments),                                     \
+		.regions = bpf_map__fd((bpf)->maps.regions),                                       \
+		.processes = bpf_map__fd((bpf)->maps.processes),                                   \
+		.inodes = bpf_map__fd((bpf)->maps.inodes),                                         \
+	})
+
 struct walker {
 	struct walk_tables tables;
 	struct walk_files files;

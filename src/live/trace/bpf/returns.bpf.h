@@ -284,11 +284,7 @@ static __always_inline void note_return(struct run *r, int moment)
 			return 0;                                                                  \
 		}                                                                                  \
 		bpf_probe_read_kernel(rec, size, w->rec);                                          \
-		rec->time_ns = bpf_ktime_get_ns();                                                 \
-		rec->site = site;                                                                  \
-		rec->pid = w->run->ids >> 32;                                                      \
-		rec->tid = w->run->ids;                                                            \
-		read_comm(rec);                                                                    \
+		begin_record(rec, w->run, site);                                                   \
 		w->rec = (char *)rec;                                                              \
 		if (!store_registers(w->run, w->rec, size))                                        \
 			REPEAT(fetch_step_##size, w);                                              \

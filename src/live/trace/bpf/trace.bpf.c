@@ -480,6 +480,16 @@ static __always_inline void put_stack(char *rec, const __u32 rec_size, const str
 		return 0;                                                                          \
 	}
 
+/* What each record begins with. */
+static __always_inline void begin_record(struct trace_record *rec, const struct run *r, __u32 site)
+{
+	rec->time_ns = bpf_ktime_get_ns();
+	rec->site = site;
+	rec->pid = r->ids >> 32;
+	rec->tid = r->ids;
+	read_comm(rec);
+}
+
 #define HIT_PROGRAM(size)                                                                          \
 	static long fetch_step_##size(__u32 i, struct work *w)                                     \
 	{                                                                                          \
@@ -494,11 +504,7 @@ static __always_inline void put_stack(char *rec, const __u32 rec_size, const str
 			count(entry->probe, LOST);                                                 \
 			return 0;                                                                  \
 		}                                                                                  \
-		rec->time_ns = bpf_ktime_get_ns();                                                 \
-		rec->site = site;                                                                  \
-		rec->pid = w->run->ids >> 32;                                                      \
-		rec->tid = w->run->ids;                                                            \
-		read_comm(rec);                                                                    \
+		begin_record(rec, w->run, site);                                                   \
 		w->rec = (char *)rec;                                                              \
 		put_stack(w->rec, size, w->run);                                                   \
 		if (!store_registers(w->run, w->rec, size))                                        \
