@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "elf/bindings.h"
 #include "elf/elf.h"
 #include "elf/imports.h"
 #include "elf_builder.h"
@@ -59,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct cairn_binary *bin;
 	struct cairn_err err;
 	const struct elf_symbol *symbols;
+	struct cairn_vaddr slot;
 	size_t n;
 	if (binary_open_mem(bytes, size, "input", &bin, &err) < 0)
 		return 0;
@@ -67,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	touch(id, n);
 	look_up(bin, (struct cairn_vaddr){0});
 	elf_visit_stubs(binary_main(bin), touch_stub, NULL, &err);
+	elf_binding_of(binary_main(bin), (struct cairn_vaddr){0x1000}, "x", &slot, &err);
 	if (elf_symbols(binary_main(bin), &symbols, &n, &err) == 0)
 		for (size_t i = 0; i < n && i < 1000; i++)
 			look_up(bin, symbols[i].at);

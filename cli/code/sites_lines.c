@@ -53,6 +53,8 @@ static const char *kind_word(enum cairn_variable_kind kind)
 		return "local";
 	case CAIRN_VARIABLE_STATIC:
 		return "static";
+	case CAIRN_VARIABLE_GLOBAL:
+		return "global";
 	}
 	return NULL;
 }

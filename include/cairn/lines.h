@@ -62,6 +62,7 @@ enum cairn_variable_kind {
 	CAIRN_VARIABLE_PARAMETER,
 	CAIRN_VARIABLE_LOCAL,
 	CAIRN_VARIABLE_STATIC, /* declared in the function, in memory of its own */
+	CAIRN_VARIABLE_GLOBAL, /* of the compiled source file, or of a namespace or class in it */
 };
 
 /* A variable in scope at a place. */
@@ -75,7 +76,7 @@ struct cairn_variable {
 
 struct cairn_variables {
 	size_t n;
-	/* locals of inner blocks before those of outer ones, then parameters */
+	/* locals of inner blocks before those of outer ones, then parameters, then globals */
 	const struct cairn_variable *p;
 };
 
@@ -86,6 +87,8 @@ struct cairn_variables {
  * They are the function's parameters, and the variables of the function and of the blocks around
  * the place; of several of one name the innermost. The rules for arguments hold, and further ones:
  * a variable in memory of optimised code is unavailable unless the compiler spilled it there.
+ *
+ * Globals are what is in their memory: optimised code may hold a newer value in a register.
  *
  * @line  a result of cairn_sites_lines() of the same @sites
  * @ret   borrowed until cairn_sites_close()

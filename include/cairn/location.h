@@ -156,6 +156,8 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_NO_END,
 	/* $ret of a function that other files cannot call: the compiler may return nothing */
 	CAIRN_UNAVAIL_MAY_NOT_RETURN,
+	/* a library's variable: the process may use that of another file, and which is not known */
+	CAIRN_UNAVAIL_OTHER_FILE,
 	CAIRN_N_UNAVAILABLE
 };
 

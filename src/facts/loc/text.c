@@ -63,6 +63,9 @@ static const struct {
 		{"may-not-return",
 		 "the compiler may have removed the result of this instance, which no other file "
 		 "can call"},
+	[CAIRN_UNAVAIL_OTHER_FILE] =
+		{"other-file",
+		 "exported by a library, so that the process may use another file's variable"},
 	[CAIRN_UNAVAIL_SLOT_ADDRESS] =
 		{"slot-address", "may be the address of its stack slot instead of its value"},
 };

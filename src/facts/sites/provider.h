@@ -13,6 +13,8 @@
 #include <cairn/lines.h>
 #include <cairn/sites.h>
 
+struct site_globals;
+
 typedef int sites_visitor(void *ctx, const struct cairn_function *function);
 
 struct sites_ops {
@@ -36,6 +38,9 @@ struct sites_ops {
 		     struct cairn_err *err);
 	int (*vars)(struct cairn_sites *sites, const struct cairn_line *line,
 		    struct cairn_variables *ret, struct cairn_err *err);
+	/* globals.h. NULL: the provider has no variables of files */
+	int (*globals)(struct cairn_sites *sites, const char *name, struct site_globals *ret,
+		       struct cairn_err *err);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 

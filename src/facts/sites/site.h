@@ -49,6 +49,7 @@
  *	function.c         a group made into a struct cairn_function
  *	lines.c            the places of lines
  *	vars.c             the variables in scope at a line
+ *	globals.c          the variables of files, by name
  *	scopes_at.c        the functions that an address is in
  *	call_site_value.c  the value that a caller passed in a register
  *	usdt.c             USDT probes, and each as if it were a function

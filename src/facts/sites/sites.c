@@ -14,6 +14,7 @@
 #include "sites/convention.h"
 #include "sites/icf.h"
 #include "sites/function.h"
+#include "sites/globals.h"
 #include "sites/call_site_value.h"
 #include "sites/lines.h"
 #include "sites/provider.h"
@@ -56,6 +57,7 @@ struct dwarf_sites {
 	struct arena at;      /* of the last answer to one */
 	bool has_active;
 	struct arena kept; /* of answers that live until close */
+	struct globals globals;
 };
 
 static void close_sites(struct cairn_sites *sites);
@@ -90,6 +92,8 @@ static int finish_open(struct dwarf_sites *s, struct cairn_sites **ret, struct c
 		rc = (s->graph = types_new()) ? dw_types_new(s->dw, s->graph, &s->types, err)
 					      : err_nomem(err, "the type graph");
 	s->sites.graph = s->graph;
+	s->globals = (struct globals){
+		.dw = s->dw, .types = s->types, .threads = s->threads, .arena = &s->kept};
 	if (rc >= 0)
 		*ret = &s->sites;
 	return rc;
@@ -701,8 +705,14 @@ static int vars(struct cairn_sites *sites, const struct cairn_line *line,
 	int rc = list_code(s, &env, err);
 	if (rc < 0)
 		return rc;
-	return vars_at(&env, &s->active, &(struct active_types){type_of, s->types}, line, &s->kept,
-		       ret, err);
+	return vars_at(&env, &s->active, &(struct active_types){type_of, s->types}, &s->globals,
+		       line, &s->kept, ret, err);
+}
+
+static int globals(struct cairn_sites *sites, const char *name, struct site_globals *ret,
+		   struct cairn_err *err)
+{
+	return globals_find(&own(sites)->globals, name, ret, err);
 }
 
 static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact,
@@ -731,5 +741,6 @@ static const struct sites_ops ops = {
 	.passed = passed,
 	.lines = lines,
 	.vars = vars,
+	.globals = globals,
 	.symbol = sites_symbol_of_binary,
 };

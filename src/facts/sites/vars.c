@@ -42,6 +42,7 @@ enum {
 struct var_search {
 	const struct site_env *env;
 	const struct active_types *types;
+	struct globals *globals;
 	const struct cairn_line *line;
 	struct site_worker worker;
 	struct loc_context ctx;
@@ -403,6 +404,24 @@ static int add_parameters(struct var_search *s, const struct dw_die *function,
 	return 0;
 }
 
+/* Of the unit, as the function sees them: after its own variables. */
+static int add_globals(struct var_search *s, const struct dw_unit *unit)
+{
+	struct site_globals globals;
+	int rc = globals_of_unit(s->globals, unit, &globals, s->err);
+	for (size_t i = 0; rc >= 0 && i < globals.n; i++) {
+		const struct site_global *g = &globals.p[i];
+		const struct cairn_variable v = {.kind = CAIRN_VARIABLE_GLOBAL,
+						 .name = g->name,
+						 .type = g->type,
+						 .decl_line = g->line,
+						 .loc = g->loc};
+		if (!is_known(s, g->name))
+			rc = add(s, &v, NULL);
+	}
+	return rc;
+}
+
 /* ---- two in one register ---- */
 
 static int register_of(const struct cairn_location *loc)
@@ -482,15 +501,20 @@ static int search(struct var_search *s, uint32_t function, uint32_t entry)
 		rc = add_undescribed(s, &die);
 	if (rc >= 0)
 		check_shared(s);
-	return rc;
+	return rc < 0 ? rc : add_globals(s, die.unit);
 }
 
 int vars_at(const struct site_env *env, const struct active *active,
-	    const struct active_types *types, const struct cairn_line *line, struct arena *arena,
-	    struct cairn_variables *ret, struct cairn_err *err)
+	    const struct active_types *types, struct globals *globals,
+	    const struct cairn_line *line, struct arena *arena, struct cairn_variables *ret,
+	    struct cairn_err *err)
 {
-	struct var_search s = {
-		.env = env, .types = types, .line = line, .arena = arena, .err = err};
+	struct var_search s = {.env = env,
+			       .types = types,
+			       .globals = globals,
+			       .line = line,
+			       .arena = arena,
+			       .err = err};
 	uint32_t function = active_function(active, line->site.at);
 	uint32_t entry =
 		function == DW_FUNC_NONE ? DW_FUNC_NONE : entry_of(env, function, line->site.die);

@@ -5,16 +5,19 @@
 
 #include <cairn/lines.h>
 
+#include "sites/globals.h"
 #include "sites/scopes_at.h"
 
 /*
  * vars_at - as cairn_sites_vars()
  *
- * @types  gives the types of variables
+ * @types    gives the types of variables
+ * @globals  of the unit that has the line
  * @arena  owns the result
  */
 int vars_at(const struct site_env *env, const struct active *active,
-	    const struct active_types *types, const struct cairn_line *line, struct arena *arena,
-	    struct cairn_variables *ret, struct cairn_err *err);
+	    const struct active_types *types, struct globals *globals,
+	    const struct cairn_line *line, struct arena *arena, struct cairn_variables *ret,
+	    struct cairn_err *err);
 
 #endif

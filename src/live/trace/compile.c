@@ -18,6 +18,7 @@
  * operator that can overflow.
  */
 #include "trace/compile.h"
+#include "trace/global.h"
 
 #include <string.h>
 
@@ -80,6 +81,16 @@ static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, 
 	return CAIRN_AVAILABLE;
 }
 
+/* A variable of a file: in memory, at the same place of the file everywhere. */
+static enum cairn_unavailable global_operand(struct compiler *c, const struct site_global *g,
+					     struct operand *ret)
+{
+	c->culprit = UINT32_MAX;
+	*ret = (struct operand){.state = LOCATED, .loc = &g->loc, .type = g->type};
+	ret->param_bytes = cairn_types_size(c->types, g->type);
+	return g->loc.why;
+}
+
 /* What is known at the return, by the register file that the kernel's program fills (abi.h). */
 static enum cairn_unavailable special_operand(struct compiler *c, const struct expr *e,
 					      struct operand *ret)
@@ -97,6 +108,14 @@ static enum cairn_unavailable special_operand(struct compiler *c, const struct e
 						      : FETCH_KEPT + e->param);
 	*ret = (struct operand){.state = SCALAR};
 	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable name_operand(struct compiler *c, const struct expr *e,
+					   struct operand *ret)
+{
+	if (e->special)
+		return special_operand(c, e, ret);
+	return e->global ? global_operand(c, e->global, ret) : param_operand(c, e->param, ret);
 }
 
 /* The piece that holds all of [off, off + n) of a located value; NULL with the reason. */
@@ -289,7 +308,7 @@ static enum cairn_unavailable compile_path(struct compiler *c, const struct expr
 		return compile_index(c, e, ret);
 	switch (e->kind) {
 	case EXPR_NAME:
-		return e->special ? special_operand(c, e, ret) : param_operand(c, e->param, ret);
+		return name_operand(c, e, ret);
 	case EXPR_ADDRESS:
 		TRY(compile_path(c, e->a, ret));
 		TRY(load_address(c, ret));

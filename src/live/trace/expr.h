@@ -60,12 +60,15 @@ struct expr_type_name {
 /* A name that is no parameter. The kept numbers are made by returns.c; param is which one. */
 enum expr_special { EXPR_PLAIN, EXPR_RETURN, EXPR_DURATION, EXPR_KEPT };
 
+struct site_global;
+
 struct expr {
 	enum expr_kind kind;
 	enum expr_special special;              /* NAME */
 	enum fetch_code op;                     /* BINARY */
 	uint32_t at;                            /* offset in the probe's text, for the caret */
 	const char *name;                       /* NAME, MEMBER, ARROW; STRING: its bytes */
+	const char *scopes;                     /* NAME: "a.c" of a.c::x; NULL: it has none */
 	uint32_t n_bytes;                       /* STRING */
 	uint64_t value;                         /* INT */
 	bool is_unsigned, is_long;              /* INT: of the literal; checked: of every number */
@@ -77,7 +80,8 @@ struct expr {
 	bool is_string;  /* a comparison of strings, or a literal */
 	bool is_address; /* &a, $duration: no type of the graph */
 	uint32_t param;  /* NAME */
-	uint32_t type;   /* of a path, in the graph; typedefs kept */
+	const struct site_global *global; /* NAME: a variable of a file; NULL: a parameter */
+	uint32_t type;                    /* of a path, in the graph; typedefs kept */
 	/* MEMBER, ARROW, INDEX: from the start of the object that a is or points to */
 	uint64_t bit_off;
 	uint32_t bit_size; /* of a bit-field, else 0 */
@@ -161,7 +165,8 @@ probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, cons
 /* The meanings of names: a function's parameters, and the types that they lead to. */
 struct expr_scope {
 	const struct cairn_types *types;
-	struct cairn_sites *sites; /* completes types on demand; NULL when all are complete */
+	struct cairn_sites *sites;      /* completes types on demand; NULL when all are complete */
+	const struct cairn_binary *bin; /* of the function; NULL in tests */
 	const struct cairn_function *function;
 	const char *text; /* of the probe, for errors */
 	/* What an expression is part of, for errors: "an aggregate"; NULL: "a condition". */

@@ -13,6 +13,7 @@
  * -> and [], and after *.
  */
 #include "trace/expr.h"
+#include "trace/global.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "base/near.h"
 
 struct check {
+	const struct expr_scope *scope;
 	const struct cairn_types *types;
 	struct cairn_sites *sites;
 	const struct cairn_function *function;
@@ -230,22 +232,96 @@ static int check_known(const struct check *c, struct expr *e)
 		     e->name, !strcmp(e->name, "$site") ? " ($site is a key of --by, alone)" : "");
 }
 
-static int check_name(const struct check *c, struct expr *e)
+static bool find_param(const struct check *c, struct expr *e)
 {
-	char params[300];
-	int64_t value;
-	bool clash;
-
-	for (uint32_t i = 0; i < c->function->n_params; i++) {
+	for (uint32_t i = 0; i < c->function->n_params && !e->scopes; i++) {
 		const char *name = c->function->params[i].name;
 		if (!name || strcmp(name, e->name))
 			continue;
 		e->is_path = true;
 		e->param = i;
 		e->type = c->function->params[i].type;
-		return 0;
+		return true;
 	}
-	if (word_constant(e->name, &value)) {
+	return false;
+}
+
+/* A name with scopes, or without parameters to list. */
+static int no_variable(const struct check *c, const struct expr *e)
+{
+	uint64_t size;
+
+	if (e->scopes && c->sites)
+		return WRONG(c, e, "there is no variable %s::%s", e->scopes, e->name);
+	if (global_has_symbol(c->scope, e->name, &size))
+		return WRONG(c, e,
+			     "%s is a symbol of %s, whose type only the debug information would "
+			     "have",
+			     e->name, cairn_counted(size, "byte").text);
+	return WRONG(c, e,
+		     "variables of files can be named where the function has debug information");
+}
+
+static int unknown_name(const struct check *c, const struct expr *e)
+{
+	char params[300];
+	uint64_t size;
+
+	if (e->scopes || global_has_symbol(c->scope, e->name, &size))
+		return no_variable(c, e);
+	if (c->function->params_unknown)
+		return WRONG(c, e,
+			     "the parameters of %s are not known: %s; $arg1 to $arg6 are the "
+			     "registers that integers and pointers are passed in",
+			     c->function->name,
+			     c->function->decl_file ? "it is assembler code, or compiled with -g1"
+						    : "only the symbol table knows it");
+	list_params(c, params, sizeof(params));
+	return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
+		     params);
+}
+
+static int check_global(const struct check *c, struct expr *e)
+{
+	const struct site_global *global = NULL;
+	int r = global_find(c->scope, e, &global, c->err);
+
+	if (r <= 0)
+		return r < 0 ? r : unknown_name(c, e);
+	e->is_path = true;
+	e->global = global;
+	e->type = global->type;
+	return 0;
+}
+
+/* An enumerator of the types that parameters lead to, or a variable of a file. */
+static int check_other_name(const struct check *c, struct expr *e)
+{
+	int64_t value;
+	bool clash;
+	int r = e->scopes ? 0 : complete_enums(c);
+
+	if (r < 0)
+		return r;
+	if (e->scopes || !find_enumerator(c, e->name, &value, &clash))
+		return check_global(c, e);
+	if (clash)
+		return WRONG(c, e, "two enums have an enumerator %s with different values",
+			     e->name);
+	e->kind = EXPR_INT;
+	e->value = (uint64_t)value;
+	e->is_long = value < INT32_MIN || value > INT32_MAX;
+	return 0;
+}
+
+static int check_name(const struct check *c, struct expr *e)
+{
+	char params[300];
+	int64_t value;
+
+	if (find_param(c, e))
+		return 0;
+	if (!e->scopes && word_constant(e->name, &value)) {
 		e->kind = EXPR_INT;
 		e->value = (uint64_t)value;
 		return 0;
@@ -256,31 +332,7 @@ static int check_name(const struct check *c, struct expr *e)
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no %s; it has: %s", c->function->name, e->name, params);
 	}
-	if (e->name[0] == '$')
-		return check_known(c, e);
-	int r = complete_enums(c);
-	if (r < 0)
-		return r;
-	if (!find_enumerator(c, e->name, &value, &clash)) {
-		if (c->function->params_unknown)
-			return WRONG(c, e,
-				     "the parameters of %s are not known: %s; $arg1 to $arg6 are "
-				     "the registers that integers and pointers are passed in",
-				     c->function->name,
-				     c->function->decl_file
-					     ? "it is assembler code, or compiled with -g1"
-					     : "only the symbol table knows it");
-		list_params(c, params, sizeof(params));
-		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
-			     params);
-	}
-	if (clash)
-		return WRONG(c, e, "two enums have an enumerator %s with different values",
-			     e->name);
-	e->kind = EXPR_INT;
-	e->value = (uint64_t)value;
-	e->is_long = value < INT32_MIN || value > INT32_MAX;
-	return 0;
+	return e->name[0] == '$' ? check_known(c, e) : check_other_name(c, e);
 }
 
 static int check_path(const struct check *c, struct expr *e);
@@ -465,7 +517,8 @@ static int check_path(const struct check *c, struct expr *e)
 
 static struct check check_in(const struct expr_scope *scope, struct cairn_err *err)
 {
-	return (struct check){.types = scope->types,
+	return (struct check){.scope = scope,
+			      .types = scope->types,
 			      .sites = scope->sites,
 			      .function = scope->function,
 			      .text = scope->text,
@@ -488,19 +541,16 @@ int expr_type_path(const struct expr_scope *scope, struct expr *e, struct cairn_
 	return r < 0 || !e->is_path || e->is_address ? r : complete(&c, e->type);
 }
 
-/* A name that is no parameter: an enumerator, $pid and the like. */
-static bool is_constant_name(const struct expr_scope *scope, const struct expr *e)
-{
-	const struct check c = check_in(scope, NULL);
-
-	return e->kind == EXPR_NAME && !is_of_return(e->name) && !is_param(&c, e->name);
-}
-
 int expr_type_key(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
 {
-	return is_path_kind(e->kind) && !is_constant_name(scope, e)
-		       ? expr_type_path(scope, e, err)
-		       : expr_type_condition(scope, e, err);
+	const struct check c = check_in(scope, err);
+	/* A name may be an enumerator, $pid and the like. */
+	int r = e->kind == EXPR_NAME ? check_name(&c, e) : 0;
+
+	if (r < 0)
+		return r;
+	return is_path_kind(e->kind) ? expr_type_path(scope, e, err)
+				     : expr_type_condition(scope, e, err);
 }
 
 int expr_type_value(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)

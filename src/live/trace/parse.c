@@ -13,8 +13,9 @@
  *	unary     := { "*" | "&" | "-" | "~" | "!" | "(" type ")" } postfix
  *	             | "sizeof" ( "(" type ")" | unary )
  *	postfix   := primary { "." name | "->" name | "[" or "]" }
- *	primary   := name | integer | float | 'c' | "string" | "(" or ")"
+ *	primary   := { scope "::" } name | integer | float | 'c' | "string" | "(" or ")"
  *	             | "str" "(" or [ "," integer ] ")" | "buf" "(" or "," or ")"
+ *	scope     := name | name "." name (of a file) | "'" any characters "'"
  *	type      := words of a name, "::" between them in C++, and "*"s
  *
  * Whether "(a)" is a type shows from what comes after it, as no name is known here: "(a) b" and
@@ -245,20 +246,39 @@ static void lex_int(struct parser *p)
 	p->token = TOK_INT;
 }
 
+/* The end of a scope and its "::" at @s; NULL: there is none. A file's name has dots. */
+static const char *scope_end(const char *s)
+{
+	if (*s == '\'') {
+		s = strchr(s + 1, '\'');
+		s = s ? s + 1 : "";
+	} else {
+		while (name_goes_on(*s) || (*s == '.' && name_goes_on(s[1])))
+			s++;
+	}
+	return !strncmp(s, "::", 2) && (name_starts(s[2]) || s[2] == '\'') ? s + 2 : NULL;
+}
+
+/* Scopes and a name, without the quotes. */
 static void lex_name(struct parser *p)
 {
-	const char *s = p->pos;
+	const char *s = p->pos, *end;
+	uint32_t n = 0;
 
+	while ((end = scope_end(s)))
+		s = end;
 	while (name_goes_on(*s))
 		s++;
-	p->n_string = (uint32_t)(s - p->pos);
-	p->string = arena_strndup(p->arena, p->pos, p->n_string);
+	p->string = node_bytes(p, (size_t)(s - p->pos) + 1);
 	if (!p->string) {
-		p->code = p->code ? p->code : err_nomem(p->err, "an expression");
 		p->token = TOK_END;
 		return;
 	}
-	p->pos = s;
+	for (; p->pos < s; p->pos++)
+		if (*p->pos != '\'')
+			p->string[n++] = *p->pos;
+	p->string[n] = 0;
+	p->n_string = n;
 	p->token = TOK_NAME;
 }
 
@@ -289,7 +309,7 @@ static void next(struct parser *p)
 	char c = *p->pos;
 	if (!c)
 		p->token = TOK_END;
-	else if (name_starts(c))
+	else if (name_starts(c) || (c == '\'' && scope_end(p->pos)))
 		lex_name(p);
 	else if (isdigit((unsigned char)c))
 		lex_int(p);
@@ -485,18 +505,32 @@ static struct expr *parse_call(struct parser *p, enum expr_kind kind, uint32_t a
 	return p->code ? NULL : e;
 }
 
+/* "a.c::f::x" is the name "x" in the scopes "a.c::f". */
+static void set_name(struct expr *e, char *text, uint32_t n)
+{
+	uint32_t at = n;
+
+	while (at && text[at - 1] != ':')
+		at--;
+	e->name = text + at;
+	e->n_bytes = n - at;
+	if (at < 2)
+		return;
+	text[at - 2] = 0;
+	e->scopes = text;
+}
+
 static struct expr *parse_name(struct parser *p)
 {
 	struct expr *e = node(p, EXPR_NAME, NULL, NULL);
 
 	if (!e)
 		return NULL;
-	e->name = p->string;
-	e->n_bytes = p->n_string;
+	set_name(e, p->string, p->n_string);
 	next(p);
 	if (!is_punct(p, P1('(')))
 		return e;
-	if (!strcmp(e->name, "str") || !strcmp(e->name, "buf"))
+	if (!e->scopes && (!strcmp(e->name, "str") || !strcmp(e->name, "buf")))
 		return parse_call(p, e->name[0] == 's' ? EXPR_STR : EXPR_BUF, e->at);
 	fail(p, -EINVAL, p->at,
 	     "functions cannot be called; only str(p), str(p, n), buf(p, n) and sizeof are known");

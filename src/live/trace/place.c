@@ -81,7 +81,10 @@ static uint32_t take_places(const struct cairn_lines *lines, struct cairn_line *
 
 /* ---- variables ---- */
 
-/* The variables of all sites by name: what a function has as parameters. */
+/*
+ * The variables of all sites by name: what a function has as parameters. Globals, which are the last,
+ * are found by their names.
+ */
 struct names {
 	VEC(struct cairn_param) v;
 };
@@ -96,7 +99,7 @@ static int find_name(const struct names *names, const char *name)
 
 static int add_names(struct names *names, const struct cairn_variables *vars)
 {
-	for (size_t i = 0; i < vars->n; i++) {
+	for (size_t i = 0; i < vars->n && vars->p[i].kind != CAIRN_VARIABLE_GLOBAL; i++) {
 		const struct cairn_param p = {vars->p[i].name, vars->p[i].type};
 		if (find_name(names, p.name) < 0 && !VEC_ADD(&names->v, p))
 			return -ENOMEM;
@@ -116,7 +119,7 @@ static int set_args(struct cairn_trace *t, const struct names *names,
 		args[i] = (struct cairn_arg){.name = names->v.p[i].name,
 					     .type = names->v.p[i].type,
 					     .loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
-	for (size_t i = 0; i < vars->n; i++) {
+	for (size_t i = 0; i < vars->n && vars->p[i].kind != CAIRN_VARIABLE_GLOBAL; i++) {
 		struct cairn_arg *arg = &args[find_name(names, vars->p[i].name)];
 		arg->type = vars->p[i].type;
 		arg->loc = vars->p[i].loc;
@@ -188,6 +191,8 @@ static int resolve_line(struct cairn_trace *t, const struct probe_text *text, st
 		return err_nomem(err, "sites");
 	uint32_t n = take_places(&lines, places, sites);
 	e = make_target(t, spec, sites, n, cairn_sites_types(f->sites), &function, ret, err);
+	if (e == 0)
+		function->decl_file = places[0].file;
 	if (e == 0 && (text->n_values || text->condition || t->aggregates))
 		e = add_variables(t, f, places, sites, n, function, err);
 	return e;

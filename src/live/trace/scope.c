@@ -11,6 +11,7 @@ struct expr_scope probe_scope(const struct trace_probe *p)
 		sites = NULL;
 	return (struct expr_scope){.types = p->pub.types,
 				   .sites = sites,
+				   .bin = p->file->bin,
 				   .function = p->pub.function,
 				   .text = p->text->text,
 				   .no_returns = p->no_returns,

@@ -6,7 +6,7 @@
  *
  *	open.c  open, add, close, and the public data
  *	parse.c, resolve.c, expr_types.c, base_type.c  a probe's text -> a file, a function, typed
- *	expressions
+ *	expressions; global.c  the variables of files in them
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
  *	place.c  lines and offsets -> their sites, likewise
  *	symbol.c  symbols without debug information, imported functions -> their sites

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Variables of files, functions and libraries in expressions of cairn trace, against the log of the
+program that has them."""
+
+import collections
+import json
+import os
+
+from claims import cairn, claim, claim_each, expect, folder, main, need, run, write
+from tracing import trace
+
+LIBRARY = r"""
+#include <stdio.h>
+int lib_copied = 5, lib_own = 7;
+static int counter = 1000;
+static volatile int sink;
+__attribute__((noinline, noclone)) void lib_probed(int n)
+{
+	sink = n;
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+void lib_step(FILE *out, int n)
+{
+	lib_copied += n;
+	lib_own += 2 * n;
+	counter--;
+	fprintf(out, "lib %d %d %d %d\n", n, lib_copied, lib_own, counter);
+	lib_probed(n);
+}
+"""
+HEADER = r"""
+#include <stdio.h>
+struct client { long id; char name[16]; struct client *next; };
+struct server { struct client *clients; int n; struct client first; int table[4]; double load; };
+extern struct server server;
+extern int level, lib_copied;
+extern FILE *out;
+static volatile int of_header;
+void b_step(int n);
+void lib_step(FILE *out, int n);
+"""
+MAIN = r"""
+#include "globals.h"
+#include <stdlib.h>
+struct server server;
+int level = 3;
+static int counter = 10;
+static const char *mode = "fast";
+static signed char small = -3;
+static volatile int sink;
+FILE *out;
+__attribute__((noinline, noclone)) void probed(int n)
+{
+	sink = n;
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+__attribute__((noinline, noclone)) void counted(int n)
+{
+	static int calls = 100;
+	calls += n;
+	__asm__ volatile("" : : "r"(n) : "memory");
+	fprintf(out, "calls %d %d\n", n, calls);
+}
+static inline __attribute__((always_inline)) void copied(int n)
+{
+	sink += n;
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+int main(int argc, char **argv)
+{
+	static struct client one = {1, "one", 0}, two = {2, "two", &one};
+	int base = atoi(argv[2]);
+	out = fopen(argv[1], "w");
+	for (int n = base; n < base + 40; n++) {
+		server.clients = n & 1 ? &one : &two;
+		server.n = n * 3;
+		server.first.id = -n;
+		server.table[n & 3] = n;
+		server.load = n / 2.0;
+		counter += n;
+		small++;
+		of_header += 2;
+		mode = n % 3 ? "fast" : "slow";
+		level = n / 4;
+		__asm__ volatile("" : : : "memory");
+		fprintf(out, "main %d %s %d %ld %d %d %s %d %d\n", n, server.clients->name, server.n,
+			server.first.id, server.table[n & 3], counter, mode, small, level);
+		probed(n);
+		counted(n);
+		fprintf(out, "copied %d %d\n", level, level * 3 + server.table[1]);
+		copied(n);
+		b_step(n);
+		lib_step(out, n + lib_copied % 2);
+	}
+	fclose(out);
+	return of_header == 80 ? 0 : 1;
+}
+"""
+OTHER = r"""
+#include "globals.h"
+static int counter = 77;
+static volatile int sink;
+__attribute__((noinline, noclone)) static void b_probed(int n)
+{
+	sink = n;
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+void b_step(int n)
+{
+	counter += 5;
+	of_header = n;
+	__asm__ volatile("" : : : "memory");
+	fprintf(out, "b %d %d\n", n, counter);
+	b_probed(n);
+}
+"""
+BUILDS = ("gcc -O2", "gcc -O0 -no-pie -gdwarf-4", "gcc -O1 -gsplit-dwarf", "clang -O2")
+
+
+def program(build="gcc -O2"):
+    compiler, *flags = build.split()
+    at = os.path.join(folder(), "globals" + "".join(build.split()).replace("-", "_"))
+    if os.path.exists(at):
+        return at
+    os.makedirs(at + ".d")
+    for name, text in (("lib.c", LIBRARY), ("globals.h", HEADER), ("main.c", MAIN), ("other-file.c",
+                                                                                     OTHER)):
+        write(os.path.join(at + ".d", name), text)
+    common = [need(compiler), "-g", *flags]
+    lib = at + ".d/libglobals.so"
+    run(*common, "-fPIC", "-shared", "-o", lib, "lib.c", cwd=at + ".d", check=True)
+    run(*common,
+        "-o",
+        at,
+        "main.c",
+        "other-file.c",
+        lib,
+        "-Wl,-rpath," + at + ".d",
+        cwd=at + ".d",
+        check=True)
+    return at
+
+
+def library(build="gcc -O2"):
+    return program(build) + ".d/libglobals.so"
+
+
+def traced(command, *words):
+    out = os.path.join(folder(), "events")
+    r = trace("--json", "-o", out, "-c", command, *words)
+    expect(r.status == 0, r)
+    with open(out, encoding="utf-8") as file:
+        *events, summary = map(json.loads, file)
+    expect(all(p["lost"] == 0 and p["undecided"] == 0 for p in summary["probes"]), summary)
+    return events
+
+
+def logged(path, name):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split() for line in file]
+    return [words[1:] for words in lines if words[0] == name]
+
+
+def log_path(i=0):
+    return os.path.join(folder(), f"log{i}")
+
+
+def shown(value):
+    return str(value["string"] if isinstance(value, dict) and "string" in value else value)
+
+
+def of(events, function):
+    return [[shown(v) for v in e["args"].values()] for e in events if e["function"] == function]
+
+
+PROBES = (("main", "probed", "n, server.clients->name, server.n, server.first.id, "
+           "server.table[n & 3], counter, mode, small, level"),
+          ("copied", "copied", "level, level * 3 + server.table[1]"), ("b", "b_probed",
+                                                                       "n, counter"))
+
+
+@claim_each(*BUILDS)
+def values_are_those_that_the_program_logs(build):
+    path = program(build)
+    lib = library(build)
+    events = traced(f"{path} {log_path()} 0",
+                    *(f"{path}:{function}({values})" for _, function, values in PROBES),
+                    f"{lib}:lib_probed(n, lib_copied, lib_own, counter)")
+    for name, function, _ in (*PROBES, ("lib", "lib_probed", "")):
+        wanted = logged(log_path(), name)
+        expect(
+            len(wanted) == 40 and of(events, function) == wanted, build, function, wanted[:3],
+            of(events, function)[:3])
+
+
+@claim
+def static_variables_of_functions_are_named_after_them():
+    path = program()
+    events = traced(f"{path} {log_path()} 5", f"{path}:counted(n, calls)",
+                    f"{path}:probed(n, counted::calls, main.c::counted::calls, main::two.id)")
+    calls = [100] + [int(after) for _, after in logged(log_path(), "calls")]
+    expect(of(events, "counted") == [[str(n), str(calls[n - 5])] for n in range(5, 45)], events[:3])
+    expect(
+        of(events, "probed") == [[str(n)] + [str(calls[n - 5])] * 2 + ["2"] for n in range(5, 45)],
+        events[:3])
+
+
+@claim
+def files_and_the_programs_own_name_tell_variables_apart():
+    path = program()
+    own = os.path.basename(path)
+    events = traced(
+        f"{path} {log_path()} 0",
+        f"{path}:probed(counter, main.c::counter, 'other-file.c'::counter, "
+        f"{own}::level, &level == &main.c::level, sizeof(server.table), &counter:hex)",
+        f"{library()}:lib_probed(libglobals.so::lib_own, lib.c::counter)")
+    main_log, other, lib = (logged(log_path(), name) for name in ("main", "b", "lib"))
+    other = [["0", "77"], *other]
+    for i, values in enumerate(of(events, "probed")):
+        expect(values[:6] == [main_log[i][5]] * 2 + [other[i][1], main_log[i][8], "1", "16"], i,
+               values)
+    expect(len({values[6] for values in of(events, "probed")}) == 1, events[:2])
+    expect(of(events, "lib_probed") == [words[2:] for words in lib], lib[:3])
+
+
+@claim
+def conditions_over_them_hold_as_the_program_computes_them():
+    path = program()
+    events = traced(f"{path} {log_path()} 0",
+                    f"{path}:probed(n) if counter % 3 == 1 && mode == \"slow\"",
+                    f"{path}:b_probed(n) if server.load > 10.5 || server.clients->next",
+                    f"{path}:copied(server.n / 3) if level > 4 && server.n > 0")
+    words = logged(log_path(), "main")
+    wanted = {
+        "probed": [w[0] for w in words if int(w[5]) % 3 == 1 and w[6] == "slow"],
+        "b_probed": [w[0] for w in words if int(w[0]) / 2 > 10.5 or w[1] == "two"],
+        "copied": [w[0] for w in words if int(w[8]) > 4]
+    }
+    for function, numbers in wanted.items():
+        expect(numbers and [v[0] for v in of(events, function)] == numbers, function, numbers)
+
+
+@claim
+def processes_that_begin_later_and_run_together_have_their_own():
+    path = program()
+    runs = [(log_path(i), 1000 * i) for i in range(4)]
+    script = write(
+        "several.sh",
+        "".join(f"{path} {log} {base} &\n"
+                for log, base in runs[:3]) + f"wait\n{path} {runs[3][0]} {runs[3][1]}\n")
+    events = traced(f"sh {script}", "-f", f"{path}:probed(n, server.n, counter, mode, &counter)")
+    by_pid = collections.defaultdict(list)
+    for e in events:
+        by_pid[e["pid"]].append([shown(v) for v in e["args"].values()])
+    expect(len(by_pid) == 4, list(by_pid))
+    found = sorted([v[:4] for v in values] for values in by_pid.values())
+    wanted = sorted([[w[0], w[2], w[5], w[6]] for w in logged(log, "main")] for log, _ in runs)
+    expect(found == wanted, found[0][:3], wanted[0][:3])
+    expect(len({values[0][4] for values in by_pid.values()}) > 1, "all at one address")
+
+
+@claim
+def sums_and_keys_may_have_them():
+    path = program()
+    out = os.path.join(folder(), "rows")
+    r = trace("--json", "-o", out, "-c", f"{path} {log_path()} 0", "--sum", "server.n", "--max",
+              "counter", "--by", "level, mode, server.clients->name", f"{path}:probed")
+    expect(r.status == 0, r)
+    with open(out, encoding="utf-8") as file:
+        rows = json.loads(file.read().splitlines()[0])["rows"]
+    wanted = collections.defaultdict(lambda: [0, 0])
+    for w in logged(log_path(), "main"):
+        row = wanted[w[8], w[6], w[1]]
+        row[0] += int(w[2])
+        row[1] = max(row[1], int(w[5]))
+    found = {tuple(shown(v) for v in row["by"].values()): row for row in rows}
+    expect(set(found) == set(wanted), found.keys(), wanted.keys())
+    for key, (total, most) in wanted.items():
+        expect(found[key]["sum"] == {"server.n": total} and found[key]["max"] == {"counter": most},
+               key, found[key])
+
+
+@claim
+def what_is_not_one_variable_is_refused_with_the_list():
+    path = program()
+    run("strip", "-g", "-o", path + ".bare", path, check=True)
+    for probe, words in (("probed(of_headr)", ("has no parameter of_headr", )),
+                         ("probed(nowhere.c::counter)", ("no variable nowhere.c::counter", )),
+                         ("probed(main.c::nothing)", ("no variable main.c::nothing", )),
+                         ("probed(counted::counter)", ("no variable counted::counter", )),
+                         ("probed(globals.h::of_header)",
+                          ("of_header is 2 variables", "main.c::of_header",
+                           "'other-file.c'::of_header")), ("probed(calls)",
+                                                           ("has no parameter calls", ))):
+        r = trace("--dry-run", f"{path}:{probe}")
+        expect(r.status == 2 and "^" in r.err and all(w in r.err for w in words), probe, r)
+    r = trace("--dry-run", f"{path}.bare:probed(level)")
+    expect(r.status == 2 and "level is a symbol of 4 bytes" in r.err, r)
+
+
+@claim
+def lines_list_the_variables_of_their_file():
+    path = program()
+    r = cairn("sites", path, "--vars", "--json", "b_probed")
+    places = [o for o in r.objects() if "vars" in o]
+    found = {v["name"]: v for v in places[0]["vars"]}
+    expect(found["counter"]["kind"] == "global" and found["counter"]["loc"], found)
+    expect(found["of_header"]["kind"] == "global" and "server" not in found, found)
+    line = places[0]["line"]
+    events = traced(f"{path} {log_path()} 0", f"{path}:other-file.c:{line}(counter, level)")
+    expect([v[0]
+            for v in of(events, f"other-file.c:{line}")] == [w[1] for w in logged(log_path(), "b")],
+           events[:3])
+
+
+if __name__ == "__main__":
+    main()
