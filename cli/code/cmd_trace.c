@@ -26,6 +26,7 @@
 #include "trace_aggregate.h"
 #include "trace_profile.h"
 #include "trace_stack.h"
+#include "trace_which.h"
 
 /*
  * A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in
@@ -34,8 +35,9 @@
 #define POLL_MS 50
 
 struct trace_values {
-	const char *pid;
-	const char *command;
+	struct opt_list pids;
+	const char *command, *command_output;
+	const char *cgroup, *comm;
 	const char *out;
 	const char *backend;
 	const char *stack;
@@ -51,9 +53,15 @@ struct trace_values {
 #define AT(field) offsetof(struct trace_values, field)
 
 static const struct opt opts[] = {
-	{'p', "pid", OPT_TEXT, "PID", AT(pid), "trace this process"},
+	{'p', "pid", OPT_LIST, "PID,...", AT(pids), "trace these processes; may be repeated"},
 	{'c', "command", OPT_TEXT, "CMD", AT(command),
 	 "run CMD and trace it from its first instruction; no shell, so quote it as one word"},
+	{0, "command-output", OPT_TEXT, "FILE", AT(command_output),
+	 "standard output and error of CMD go to FILE, and do not mix with the events"},
+	{0, "cgroup", OPT_TEXT, "DIR", AT(cgroup),
+	 "trace the processes of this directory of cgroup v2, such as a container's"},
+	{0, "comm", OPT_TEXT, "NAME", AT(comm),
+	 "trace the processes of this name, as ps -C takes it, also those that start later"},
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
 	{'o', "output", OPT_TEXT, "FILE", AT(out),
@@ -76,7 +84,7 @@ static const struct opt opts[] = {
 	{0, "value-len", OPT_COUNT, "N", AT(value_len),
 	 "fetch at most N bytes of a struct or an array (512)"},
 	{'f', "follow", OPT_FLAG, NULL, AT(children),
-	 "trace the children of the process, too, also those that run already"},
+	 "trace the children of the processes, too, also those that run already"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
 	 "never move a probe to a cheaper instruction of the same basic block, or off one with a "
 	 "hazard"},
@@ -103,6 +111,9 @@ static const struct example examples[] = {
 	{"sudo cairn trace -p 1234 --avg req->size --hist req->size --by req->path 'parse if "
 	 "req->size'",
 	 "sizes by path, summed up in the kernel: nothing is sent for each call"},
+	{"sudo cairn trace --cgroup /sys/fs/cgroup/system.slice/web.service --count --by '$comm' "
+	 "libc.so.6:malloc",
+	 "the processes of a service, also those that it starts later"},
 	{"cairn trace --dry-run -p 1234 parse",
 	 "the sites that would be attached, and where each value is read"},
 	{0},
@@ -143,7 +154,7 @@ static void look_at_mapped(struct session *session)
 {
 	int missing;
 
-	if (!session->has_command || session->all_mapped)
+	if (!session->looks || session->all_mapped)
 		return;
 	if (!session->mapped)
 		session->mapped =
@@ -406,17 +417,9 @@ static int add_probes(struct session *session, const struct operands *operands)
 		if (r < 0)
 			return fail_err(r, &err, STATUS_USAGE);
 		report_added(session, operands->items[i], (uint32_t)r);
+		trace_which_awaited(session, (uint32_t)r);
 	}
 	return STATUS_YES;
-}
-
-static bool read_pid(const char *text, int *ret)
-{
-	char *end;
-	long pid = strtol(text, &end, 10);
-
-	*ret = (int)pid;
-	return end != text && !*end && pid > 0 && pid <= INT32_MAX;
 }
 
 static enum cairn_trace_backend backend_of(const char *word)
@@ -460,6 +463,10 @@ static int open_trace(const struct trace_values *values, const struct command *c
 {
 	struct cairn_trace_opts trace_opts = {
 		.size = sizeof(trace_opts),
+		.pids = session->pids,
+		.n_pids = session->n_pids,
+		.cgroup = values->cgroup,
+		.comm = values->comm,
 		.argv = command->argv,
 		.exe = command->exe,
 		.best_effort = values->best_effort,
@@ -488,8 +495,11 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		status = trace_stack_open(values->stack, &trace_opts.stack_frames, session);
 	if (status)
 		return status;
-	if (values->pid && !read_pid(values->pid, &trace_opts.pid))
-		return fail(STATUS_USAGE, "not a process id: %s", values->pid);
+	if (values->command_output)
+		status = trace_which_output(values->command_output, &trace_opts.command_output);
+	if (status)
+		return status;
+	session->command_output = trace_opts.command_output;
 	r = cairn_trace_open(&trace_opts, &session->trace, &err);
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }
@@ -560,6 +570,23 @@ static int go(const struct trace_values *values, const struct command *command,
 	return status ? status : trace(session, values->seconds);
 }
 
+static int check_which(const struct trace_values *v)
+{
+	bool is_limited = v->cgroup || v->comm;
+
+	if (v->pids.n && v->command)
+		return fail(STATUS_USAGE,
+			    "-p traces a process that runs, -c starts one; choose one");
+	if (is_limited && (v->pids.n || v->command))
+		return fail(STATUS_USAGE, "--cgroup and --comm choose among all processes, -p and "
+					  "-c name them; choose one");
+	if (v->children && !v->pids.n && !v->command)
+		return fail(STATUS_USAGE, "-f follows the children of -p and -c");
+	if (v->command_output && !v->command)
+		return fail(STATUS_USAGE, "--command-output is for the command of -c");
+	return STATUS_YES;
+}
+
 static int run(void *v, const struct operands *operands)
 {
 	struct trace_values *values = v;
@@ -567,7 +594,8 @@ static int run(void *v, const struct operands *operands)
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
 		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
-		.of_process = values->command || values->pid,
+		.looks = values->command, .of_process = values->command || values->pids.n,
+		.cgroup = values->cgroup, .comm = values->comm,
 		.wants_children = values->children, .wish = values->wish,
 		.every_ns = nanoseconds(values->aggregates.every),
 	};
@@ -578,12 +606,13 @@ static int run(void *v, const struct operands *operands)
 	session.wish.many = true;
 	session.wish.debug_dirs = values->debug_dirs;
 
-	if (values->pid && values->command)
-		return fail(STATUS_USAGE,
-			    "-p traces a process that runs, -c starts one; choose one");
+	status = check_which(values);
+	if (status)
+		return status;
 	if (values->no_demangle)
 		demangle_never();
-	if (values->command)
+	status = trace_which_pids(&values->pids, &session);
+	if (!status && values->command)
 		status = command_parse(values->command, &command);
 	if (!status)
 		status = go(values, &command, operands, &session);
@@ -592,6 +621,9 @@ static int run(void *v, const struct operands *operands)
 	cairn_trace_close(session.trace);
 	aggregate_close(&session);
 	free(session.mapped);
+	free(session.pids);
+	if (session.command_output)
+		close(session.command_output);
 	if (session.out != stdout && fclose(session.out))
 		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->out);
 	command_fini(&command);

@@ -28,11 +28,16 @@ struct session {
 	bool json;
 	bool fail_on_loss;
 	bool has_command;
-	bool of_process; /* a command or a process, not all of them */
+	bool of_process; /* a command or processes that are named, not all of them */
+	bool looks;      /* which probed files are mapped is of interest */
+	int *pids;       /* of -p */
+	size_t n_pids;
+	const char *cgroup, *comm;
+	int command_output; /* a descriptor; 0: the command's output is ours */
 	bool wants_children;
 	bool told_symbols; /* that copies of functions known by their symbols cannot be known */
 	/*
-	 * For a command, by probe: true if its file was seen among the process's mappings. NULL
+	 * By probe: true if its file was seen among the process's mappings. NULL
 	 * until the first look.
 	 */
 	bool *mapped;

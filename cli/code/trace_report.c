@@ -15,6 +15,7 @@
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_stack.h"
+#include "trace_which.h"
 
 /* A refused site is listed, of thousands the first ones; the rest is counted. */
 #define REFUSALS_MAX 20
@@ -244,6 +245,7 @@ void trace_attached(const struct session *session, unsigned int n_sites)
 {
 	say(stderr, "%u %s attached%s\n", n_sites, n_sites == 1 ? "site" : "sites",
 	    session->has_command ? "" : "; Ctrl-C ends and removes them");
+	trace_which_attached(session);
 	report_running_children(session);
 	trace_refusals(session->trace, stderr);
 	trace_caveats(session->trace, stderr);
@@ -347,9 +349,9 @@ static enum presence presence(const struct session *session, uint32_t probe,
 	if (counts->events || counts->lost || counts->filtered || counts->undecided ||
 	    n_without_return(counts))
 		return PRESENT;
-	if (!session->has_command)
+	if (!session->looks)
 		/* A process that ran was not attached to without the file. */
-		return cairn_trace_pid(session->trace) ? PRESENT : UNKNOWN;
+		return session->of_process ? PRESENT : UNKNOWN;
 	if (session->mapped && session->mapped[probe])
 		return PRESENT;
 	if (session->mapped_is_whole)
@@ -374,32 +376,35 @@ static bool is_told(const struct session *session, uint32_t probe,
 	return false;
 }
 
-/* A library that the command never loads must not look like a function that is never called. */
+static void report_absence(const struct session *session, const struct cairn_trace_probe *probe,
+			   enum presence there)
+{
+	char who[40];
+
+	trace_which_text(session, who, sizeof(who));
+	if (there == ABSENT && session->mapped_is_whole)
+		say(stderr, "no event of %s: %s never mapped %s\n", probe->text, who, probe->path);
+	else if (there == ABSENT)
+		say(stderr,
+		    "no event of %s: %s was never seen among the files that %s maps\n",
+		    probe->text, probe->path, who);
+	else if (there == UNKNOWN)
+		say(stderr,
+		    "no event of %s: whether %s mapped %s could not be seen; it ended too soon, or "
+		    "may not be looked at\n",
+		    probe->text, who, probe->path);
+}
+
+/* A library that is never loaded must not look like a function that is never called. */
 static void report_absent(const struct session *session, const struct cairn_trace_counts *counts)
 {
-	int pid = cairn_trace_pid(session->trace);
-
-	for (uint32_t i = 0; session->has_command && i < cairn_trace_n_probes(session->trace);
-	     i++) {
+	for (uint32_t i = 0; session->looks && i < cairn_trace_n_probes(session->trace); i++) {
 		const struct cairn_trace_probe *probe = cairn_trace_probe(session->trace, i);
 		enum presence there = presence(session, i, &counts[i]);
 
 		if (there != PRESENT && is_of_many(probe) && is_told(session, i, counts))
 			continue;
-		if (there == ABSENT && session->mapped_is_whole)
-			say(stderr, "no event of %s: process %d never mapped %s\n", probe->text,
-			    pid, probe->path);
-		else if (there == ABSENT)
-			say(stderr,
-			    "no event of %s: %s was never seen among the files that process %d "
-			    "maps\n",
-			    probe->text, probe->path, pid);
-		else if (there == UNKNOWN)
-			say(stderr,
-			    "no event of %s: whether process %d mapped %s could not be seen; it "
-			    "ended too soon, or "
-			    "may not be looked at\n",
-			    probe->text, pid, probe->path);
+		report_absence(session, probe, there);
 	}
 }
 

@@ -130,7 +130,25 @@ struct cairn_trace_opts {
 	int (*find_names)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			  struct cairn_err *err);
 	void *find_names_ctx;
+	/* More processes to trace, with or without @pid; together at most CAIRN_TRACE_PIDS_MAX. */
+	const int *pids;
+	size_t n_pids;
+	/*
+	 * With neither processes nor a command: only processes in this directory of cgroup v2, and
+	 * below it; NULL: of all. They are chosen at each hit, so later ones count, too.
+	 */
+	const char *cgroup;
+	/*
+	 * The same by name: that of their first thread, as ps(1) shows it, at most 15 bytes. With
+	 * @cgroup both must hold.
+	 */
+	const char *comm;
+	/* A descriptor for the command's standard output and error; 0: they are the caller's. */
+	int command_output;
 };
+
+/* All of them are looked at before a file is probed. */
+#define CAIRN_TRACE_PIDS_MAX 1024
 
 /*
  * cairn_trace_open - get ready to add probes
@@ -158,7 +176,8 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
  * searched among the files that the process maps, then in the system's library directories. Without
- * it: the executable of the process or command. FILE is the end of the declaring source file's
+ * it: the executable of the process or command. A process of another root, as in a container, has
+ * PATH in that root; a library that it has not loaded yet is probed when it does. FILE is the end of the declaring source file's
  * path. EXPR is an expression of C over the parameters and $pid, $tid, $cpu, $uid and $cgroup: with
  * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
  * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
@@ -227,6 +246,8 @@ struct cairn_trace_probe {
 	bool is_symbol;
 	/* And it is in another file: the site is the stub through which this file calls it. */
 	bool is_import;
+	/* No traced process has the file mapped yet, a library: hits come once one has. */
+	bool is_awaited;
 	const struct cairn_types *types;
 	const char *condition; /* NULL when there is none */
 	uint32_t n_values;
@@ -316,7 +337,10 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err);
  */
 int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err);
 
-/* The traced process: opts.pid, or the command's once attached; 0 when every process is traced. */
+/*
+ * The traced process: opts.pid, or the command's once attached; 0 when it is not one: several, or
+ * all.
+ */
 int cairn_trace_pid(const struct cairn_trace *t);
 
 /*
@@ -333,7 +357,8 @@ int cairn_trace_pid(const struct cairn_trace *t);
  * @ret_whole  nothing was missed: a file that was not seen was never mapped
  * Returns the number of those that are false. With *ret_whole false: -ESRCH: the process has ended;
  * -EPERM: the caller may not read it; -ENOMEM;
- * @ret has the files that were seen earlier. -EINVAL: every process is traced; nothing is set.
+ * @ret has the files that were seen earlier. -EINVAL: neither processes nor a command are traced;
+ * nothing is set.
  * Cost: about a microsecond, or a reading of /proc/PID/maps.
  */
 int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct cairn_err *err);

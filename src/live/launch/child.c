@@ -30,9 +30,11 @@ int child_become(int go, const char *exe, char *const *argv)
 	return errno;
 }
 
-__attribute__((noreturn)) static void run_child(const char *exe, char *const *argv, int go,
-						int error)
+__attribute__((noreturn)) static void run_child(const char *exe, char *const *argv, int output,
+						int go, int error)
 {
+	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
+		_exit(EXIT_NOT_RUN);
 	int e = child_become(go, exe, argv);
 	ssize_t n = write(error, &e, sizeof(e));
 
@@ -56,7 +58,7 @@ int child_start(struct child *c, const char *exe, char *const *argv, struct cair
 	if (pid == 0) {
 		close(go[1]);
 		close(error[0]);
-		run_child(exe, argv, go[0], error[1]);
+		run_child(exe, argv, c->output, go[0], error[1]);
 	}
 	int e = pid < 0 ? -errno : 0;
 	close(go[0]);
@@ -66,7 +68,8 @@ int child_start(struct child *c, const char *exe, char *const *argv, struct cair
 		close(error[0]);
 		return err_set(err, e, "fork: %s", strerror(-e));
 	}
-	*c = (struct child){.pid = pid, .go_pipe = go[1], .error_pipe = error[0]};
+	*c = (struct child){
+		.pid = pid, .output = c->output, .go_pipe = go[1], .error_pipe = error[0]};
 	return 0;
 }
 
@@ -94,7 +97,7 @@ int child_go(struct child *c, const char *exe, struct cairn_err *err)
 
 void child_init(struct child *c)
 {
-	*c = (struct child){.go_pipe = -1, .error_pipe = -1};
+	*c = (struct child){.output = -1, .go_pipe = -1, .error_pipe = -1};
 }
 
 bool child_reap(struct child *c)

@@ -17,7 +17,9 @@
 #define EXIT_NOT_RUN 127
 
 struct child {
-	pid_t pid;      /* 0: there is none, or nothing of it remains */
+	pid_t pid; /* 0: there is none, or nothing of it remains */
+	/* Set before child_start(): what its standard output and error are; -1: those of the caller */
+	int output;
 	int go_pipe;    /* one byte lets it exec, closing it lets it leave; -1 without */
 	int error_pipe; /* from here comes the errno of a failed exec; -1 without */
 	int status;     /* of wait(2), once it has ended */

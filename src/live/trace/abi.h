@@ -217,7 +217,11 @@ enum trace_filter {
 	TRACE_FILTER_NONE,   /* every process */
 	TRACE_FILTER_TGID,   /* one */
 	TRACE_FILTER_FAMILY, /* those in the map */
+	TRACE_FILTER_CHOSEN, /* by their cgroup or name */
 };
+
+/* Values of the map. */
+enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
 
 /* Hits of one processor that can be in progress: each may be preempted, or sleep. */
 #define TRACE_RUNS 64

@@ -24,6 +24,7 @@
 #include "code/target.h"
 #include "trace/family.h"
 #include "trace/kernel.h"
+#include "trace/traced.h"
 #include "trace.skel.h"
 
 struct search {
@@ -36,11 +37,11 @@ struct search {
 /* Note a process for the program that filters; the counters are shared with it. */
 static int follow(struct search *s, uint32_t pid)
 {
-	uint8_t one = 1;
+	uint8_t child = FAMILY_CHILD;
 	__u64 *alive = &s->bpf->bss->n_children_alive;
 
 	__atomic_add_fetch(alive, 1, __ATOMIC_RELAXED);
-	int e = bpf_map__update_elem(s->bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
+	int e = bpf_map__update_elem(s->bpf->maps.family, &pid, sizeof(pid), &child, sizeof(child),
 				     BPF_NOEXIST);
 	bool gone = !e && kill((pid_t)pid, 0) && errno == ESRCH &&
 		    !bpf_map__delete_elem(s->bpf->maps.family, &pid, sizeof(pid), 0);
@@ -85,6 +86,36 @@ static int look_at_all(struct search *s, DIR *proc)
 	return found;
 }
 
+static int know_traced(struct search *s, const struct cairn_trace *t)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < t->n_traced && e == 0; i++)
+		e = map_put(&s->known, (uint64_t)t->traced[i].pid, 1);
+	return e;
+}
+
+int family_note_traced(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	uint8_t traced = FAMILY_TRACED;
+	int e = 0;
+
+	for (size_t i = 0; i < t->n_traced && e == 0; i++) {
+		uint32_t pid = (uint32_t)t->traced[i].pid;
+		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &traced,
+					 sizeof(traced), BPF_ANY);
+	}
+	return e;
+}
+
+void family_forget(struct cairn_trace *t, int pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	if (t->kernel && traced_has_table(t))
+		bpf_map__delete_elem(t->kernel->bpf->maps.family, &key, sizeof(key), 0);
+}
+
 int family_find_running(const struct cairn_trace *t, struct trace_kernel *k)
 {
 	struct search s = {.bpf = k->bpf, .follow = t->opts.follow_children};
@@ -92,7 +123,7 @@ int family_find_running(const struct cairn_trace *t, struct trace_kernel *k)
 	int r = -ENOMEM;
 
 	map_init(&s.known);
-	if (proc && map_put(&s.known, (uint64_t)t->pid, 1) == 0)
+	if (proc && know_traced(&s, t) == 0)
 		while ((r = look_at_all(&s, proc)) > 0)
 			;
 	if (proc)

@@ -28,6 +28,7 @@
 #include "trace/link.h"
 #include "trace/returns.h"
 #include "trace/stacks.h"
+#include "trace/traced.h"
 #include "trace/weigh.h"
 #include "trace.skel.h"
 
@@ -192,7 +193,7 @@ static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, 
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
-	bpf_program__set_autoload(bpf->progs.on_exit, how.children && t->opts.follow_children);
+	bpf_program__set_autoload(bpf->progs.on_exit, how.children && traced_has_table(t));
 	bpf_program__set_autoload(bpf->progs.on_walk_fork, t->stacks);
 	bpf_program__set_autoload(bpf->progs.on_walk_exec, t->stacks);
 }
@@ -268,20 +269,29 @@ static bool in_other_pid_namespace(struct stat *ret)
  * namespace, and those of the task's own. So a tracer in another one than the first cannot
  * recognise a process in one further inside.
  */
-static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *err)
+static int check_pid_namespace(int pid, struct cairn_err *err)
 {
 	struct stat own, its;
 	char name[32];
 
-	snprintf(name, sizeof(name), "/proc/%d/ns/pid", t->opts.pid);
-	if (!t->opts.pid || !in_other_pid_namespace(&own) || stat(name, &its) ||
-	    own.st_ino == its.st_ino)
+	snprintf(name, sizeof(name), "/proc/%d/ns/pid", pid);
+	if (!in_other_pid_namespace(&own) || stat(name, &its) || own.st_ino == its.st_ino)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,
 		       "process %d is in another pid namespace than this one, and the kernel does "
 		       "not report its number here: run this in the first pid namespace (on the "
 		       "host), or in that of the process",
-		       t->opts.pid);
+		       pid);
+}
+
+/* A command is in the namespace of the tracer. */
+static int check_pid_namespaces(const struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < t->n_traced && t->opts.pid && e == 0; i++)
+		e = check_pid_namespace(t->traced[i].pid, err);
+	return e;
 }
 
 static void set_stacks(const struct trace_stacks *s, struct trace_bpf *bpf)
@@ -296,14 +306,38 @@ static void set_stacks(const struct trace_stacks *s, struct trace_bpf *bpf)
 	bpf->rodata->n_walks = WALK_MAX_WALKS;
 }
 
+static enum trace_filter filter_of(const struct cairn_trace *t)
+{
+	if (!t->n_traced)
+		return t->opts.cgroup || t->opts.comm ? TRACE_FILTER_CHOSEN : TRACE_FILTER_NONE;
+	return traced_has_table(t) ? TRACE_FILTER_FAMILY : TRACE_FILTER_TGID;
+}
+
+static void set_filter(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	uint8_t name[COMM_BYTES] = {0}, mask[COMM_BYTES] = {0};
+	size_t n = t->opts.comm ? strlen(t->opts.comm) : 0;
+
+	bpf->rodata->filter = filter_of(t);
+	bpf->rodata->target_tgid = (uint32_t)t->pid;
+	if (t->opts.cgroup) {
+		bpf->rodata->cgroup_id = t->cgroup.id;
+		bpf->rodata->cgroup_first = t->cgroup.level_first;
+		bpf->rodata->cgroup_last = t->cgroup.level_last;
+	}
+	if (!n)
+		return;
+	memcpy(name, t->opts.comm, n);
+	memset(mask, 0xff, n + 1);
+	memcpy((void *)bpf->rodata->comm_name, name, sizeof(name));
+	memcpy((void *)bpf->rodata->comm_mask, mask, sizeof(mask));
+}
+
 static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	struct stat ns;
 
-	bpf->rodata->filter = !t->pid                   ? TRACE_FILTER_NONE
-			      : t->opts.follow_children ? TRACE_FILTER_FAMILY
-							: TRACE_FILTER_TGID;
-	bpf->rodata->target_tgid = (uint32_t)t->pid;
+	set_filter(t, bpf);
 	bpf->rodata->sleepable = how.sleepable;
 	bpf->rodata->keeps = keeps_numbers(t);
 	bpf->rodata->follow = t->opts.follow_children;
@@ -339,14 +373,9 @@ static int try_load(const struct cairn_trace *t, struct attempt how, struct trac
 
 static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
-	uint32_t pid = (uint32_t)t->pid;
-	uint8_t one = 1;
 	int e = trace_fill_tables(t, bpf->maps.sites, bpf->maps.ops);
 
-	if (!e && t->opts.follow_children && pid)
-		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
-					 BPF_ANY);
-	return e;
+	return !e && traced_has_table(t) ? family_note_traced(t, bpf) : e;
 }
 
 static int attach_walk(struct trace_kernel *k)
@@ -425,7 +454,7 @@ static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 		struct attempt how = attempts[i];
 		if ((how.backend == CAIRN_BACKEND_UPROBE_MULTI) != multi ||
 		    (how.sessions && !sessions) ||
-		    (how.children && (!t->pid || in_other_pid_namespace(NULL))))
+		    (how.children && (!t->n_traced || in_other_pid_namespace(NULL))))
 			continue;
 		e = try_load(t, how, &k->bpf);
 		k->links.backend = how.backend;
@@ -470,7 +499,7 @@ static bool links_filter_whole_processes(void)
 
 static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
 {
-	if (t->opts.follow_children)
+	if (traced_has_table(t))
 		return 0;
 	if (k->links.backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
 		return 0;
@@ -524,7 +553,7 @@ static int check_backend(const struct cairn_trace *t, struct cairn_err *err)
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
 {
 	libbpf_print_fn_t before;
-	int e = check_pid_namespace(t, err);
+	int e = check_pid_namespaces(t, err);
 
 	if (e)
 		return e;

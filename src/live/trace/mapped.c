@@ -12,6 +12,7 @@
 
 #include "trace/kernel.h"
 #include "trace/procmap.h"
+#include "trace/traced.h"
 
 /*
  * A program maps some tens of files as code, each in a record of 100 bytes and more. A power of
@@ -81,10 +82,10 @@ static bool is_in(const struct procmap *m, const struct trace_file *f)
 	return false;
 }
 
-static int look(struct cairn_trace *t, struct cairn_err *err)
+static int look_at(struct cairn_trace *t, int pid, struct cairn_err *err)
 {
 	struct procmap m;
-	int e = procmap_read(t->pid, &m, err);
+	int e = procmap_read(pid, &m, err);
 
 	for (size_t i = 0; i < t->files.n && e == 0; i++)
 		t->files.p[i]->was_mapped |= is_in(&m, t->files.p[i]);
@@ -92,12 +93,25 @@ static int look(struct cairn_trace *t, struct cairn_err *err)
 	return e;
 }
 
+/* Of several processes some may have ended. */
+static int look(struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = 0, seen = 0;
+
+	for (size_t i = 0; i < t->n_traced; i++) {
+		int r = look_at(t, t->traced[i].pid, err);
+		e = r < 0 ? r : e;
+		seen += r == 0;
+	}
+	return seen ? 0 : e;
+}
+
 int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct cairn_err *err)
 {
 	bool is_whole = false;
 	int e = 0, missing = 0;
 
-	if (!t->pid)
+	if (!t->n_traced)
 		return err_set(err, -EINVAL, "every process is traced, not one");
 	if (t->has_mappings)
 		is_whole = take_mappings(t);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cairn/text.h>
@@ -13,6 +11,7 @@
 #include "trace/move.h"
 #include "trace/returns.h"
 #include "trace/stacks.h"
+#include "trace/traced.h"
 #include "trace/weigh.h"
 #include "types/build.h"
 
@@ -20,19 +19,37 @@
 #define STRING_SHOWN_DEFAULT 63
 #define VALUE_BYTES_DEFAULT  512
 
+static int check_which(const struct cairn_trace_opts *o, struct cairn_err *err)
+{
+	bool has_pids = o->pid || o->n_pids, has_filter = o->cgroup || o->comm;
+
+	if (o->pid < 0 || (has_pids && o->argv) || (o->argv && !o->exe))
+		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
+	if (has_filter && (has_pids || o->argv))
+		return err_set(err, -EINVAL,
+			       "a cgroup and a name limit all processes, and not named ones");
+	if (o->comm && (!o->comm[0] || strlen(o->comm) >= COMM_BYTES))
+		return err_set(err, -EINVAL,
+			       "%s: the kernel keeps 1 to %d bytes of a process's name", o->comm,
+			       COMM_BYTES - 1);
+	return 0;
+}
+
 static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 		     struct cairn_err *err)
 {
 	int rc = opts_take(&t->opts, sizeof(t->opts), opts, err);
 	if (rc < 0)
 		return rc;
-	if (t->opts.pid < 0 || (t->opts.pid && t->opts.argv) || (t->opts.argv && !t->opts.exe))
-		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
+	rc = check_which(&t->opts, err);
+	if (rc < 0)
+		return rc;
 	if (t->opts.string_bytes >= FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
 		return err_set(err, -EINVAL,
 			       "at most %d bytes of a string and %d of a value can be fetched",
 			       FETCHED_MAX - 1, FETCHED_MAX);
-	return 0;
+	rc = t->opts.cgroup ? cgroup_find(t->opts.cgroup, &t->cgroup, err) : 0;
+	return rc < 0 ? rc : traced_take_opts(t, err);
 }
 
 static void set_sizes(struct cairn_trace *t)
@@ -55,16 +72,12 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 	arena_init(&t->arena);
 	map_init(&t->program_ids);
 	child_init(&t->child);
-	t->pidfd = -1;
 	e = take_opts(t, opts, err);
-	if (e == 0 && t->opts.pid && kill(t->opts.pid, 0) && errno == ESRCH)
-		e = err_set(err, -ESRCH, "there is no process %d", t->opts.pid);
 	if (e < 0) {
 		cairn_trace_close(t);
 		return e;
 	}
 	set_sizes(t);
-	t->pid = t->opts.pid;
 	if (t->opts.stack_frames)
 		e = stacks_want(t, STACKS_WHOLE, t->opts.stack_frames, err);
 	if (e < 0) {
@@ -96,8 +109,7 @@ void cairn_trace_close(struct cairn_trace *t)
 	stacks_free(t->stacks);
 	child_end(&t->child);
 	reports_close(&t->mappings);
-	if (t->pidfd >= 0)
-		close(t->pidfd);
+	traced_close(t);
 	for (size_t i = 0; i < t->files.n; i++)
 		close_file(t->files.p[i]);
 	VEC_FREE(&t->files);
@@ -168,6 +180,7 @@ static int add_target(struct cairn_trace *t, struct trace_file *file,
 					    .found = found,
 					    .is_symbol = target->is_symbol,
 					    .is_import = target->is_import,
+					    .is_awaited = file->is_awaited,
 					    .types = target->types,
 					    .condition = text->condition_text};
 	p->no_returns = returns_refused(t, p);
@@ -403,21 +416,10 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 			 cairn_counted(refused + ready, "site").text, where, first->pub.refused);
 }
 
-static int open_pidfd(struct cairn_trace *t, struct cairn_err *err)
-{
-	if (!t->pid)
-		return 0;
-	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
-	if (t->pidfd >= 0)
-		return 0;
-	return err_set(err, errno == EINVAL ? -ESRCH : -errno, "process %d: %s", t->pid,
-		       strerror(errno));
-}
-
 static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 {
 	uint64_t start = trace_now_ns();
-	int e = open_pidfd(t, err);
+	int e = traced_open(t, err);
 
 	e = e ? e : verify_files(t, err);
 	e = e ? e : check_refused(t, err);
@@ -442,6 +444,18 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	return (int)t->kernel->links.n_attached;
 }
 
+static int start_command(struct cairn_trace *t, struct cairn_err *err)
+{
+	t->child.output = t->opts.command_output ? t->opts.command_output : -1;
+	int e = child_start(&t->child, t->opts.exe, t->opts.argv, err);
+
+	if (e == 0)
+		e = traced_set(t, t->child.pid, err);
+	if (e == 0)
+		mapped_watch(t);
+	return e;
+}
+
 int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 {
 	int e = check_missing(t, err);
@@ -455,11 +469,7 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 	if (t->stacks)
 		e = stacks_prepare(t, err);
 	if (e == 0 && t->opts.argv)
-		e = child_start(&t->child, t->opts.exe, t->opts.argv, err);
-	if (e == 0 && t->child.pid) {
-		t->pid = t->child.pid;
-		mapped_watch(t);
-	}
+		e = start_command(t, err);
 	if (e == 0)
 		e = attach_all(t, err);
 	if (e < 0) {
@@ -468,6 +478,11 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 		kernel_free(t->kernel);
 		t->kernel = NULL;
 		child_end(&t->child);
+		traced_close(t);
+	}
+	if (e < 0 && t->opts.argv) {
+		t->n_traced = 0;
+		t->pid = 0;
 	}
 	return e;
 }

@@ -7,8 +7,10 @@
 #include <bpf/libbpf.h>
 
 #include "base/scope.h"
+#include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/stacks.h"
+#include "trace/traced.h"
 #include "trace.skel.h"
 
 /*
@@ -173,16 +175,13 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 
 bool cairn_trace_target_gone(struct cairn_trace *t)
 {
-	struct pollfd fd = {.fd = t->pidfd, .events = POLLIN};
-
-	if (t->pidfd < 0)
+	if (!t->n_traced)
 		return false;
 	child_reap(&t->child);
-	if (t->kernel && t->opts.follow_children && t->kernel->exit_link >= 0)
-		return __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) ==
-			       0 &&
-		       poll(&fd, 1, 0) == 1;
-	return poll(&fd, 1, 0) == 1;
+	if (!traced_are_gone(t, family_forget))
+		return false;
+	return !t->kernel || !t->opts.follow_children || t->kernel->exit_link < 0 ||
+	       __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) == 0;
 }
 
 static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,

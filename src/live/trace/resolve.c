@@ -9,15 +9,10 @@
  * NAME.so.N), or when a file of that name is there and is ELF, so that "server:handle" means the
  * program and "server.c:handle" the source. "::" belongs to a C++ name and separates nothing.
  *
- * A library without a directory is looked up among the process's mappings, then in the default
- * directories of the reference system's dynamic linker. The effect of LD_LIBRARY_PATH or an rpath
- * on a command is not guessed: give the path.
- *
- * In a running process the file is the one it maps, even when another one has taken its name since.
+ * find_path.c has the file that PATH means.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,41 +22,13 @@
 #include <cairn/text.h>
 
 #include "base/scope.h"
-#include "launch/permission.h"
 #include "sites/spec.h"
+#include "trace/find_path.h"
 #include "trace/foreign.h"
 #include "trace/kernel.h"
-#include "trace/procmap.h"
 
 /* Names shown for an ambiguous or unknown function. */
 #define SHOWN_MAX  8
-/* Longest path of an executable (PATH_MAX of Linux). */
-#define PATH_BYTES 4096
-
-static const char *const library_dirs[] = {"/lib/x86_64-linux-gnu",
-					   "/usr/lib/x86_64-linux-gnu",
-					   "/lib64",
-					   "/usr/lib64",
-					   "/lib",
-					   "/usr/lib",
-					   "/usr/local/lib"};
-
-static bool looks_like_library(const char *name)
-{
-	const char *so = strstr(name, ".so");
-
-	return so && so != name && (!so[3] || so[3] == '.');
-}
-
-static bool is_elf(const char *path)
-{
-	char magic[4];
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
-	       !memcmp(magic, "\177ELF", sizeof(magic));
-}
-
 /* Splits the head; *@ret_path is NULL without PATH. */
 static int split(struct arena *arena, const char *head, const char **ret_path,
 		 const char **ret_spec)
@@ -75,118 +42,11 @@ static int split(struct arena *arena, const char *head, const char **ret_path,
 	char *path = arena_strndup(arena, head, (size_t)(colon - head));
 	if (!path)
 		return -ENOMEM;
-	if (path[0] != '/' && path[0] != '.' && !looks_like_library(path) && !is_elf(path))
+	if (path[0] != '/' && path[0] != '.' && !path_looks_like_library(path) && !path_is_elf(path))
 		return 0;
 	*ret_path = path;
 	*ret_spec = colon + 1;
 	return 0;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The entry that @name means: by its path, by its file, or a library by its name. */
-static const struct procmap_entry *find_mapped(const struct procmap *m, const char *name)
-{
-	struct stat st;
-	bool exists = !stat(name, &st), bare = !strchr(name, '/');
-
-	for (size_t i = 0; i < m->e.n; i++) {
-		const struct procmap_entry *e = &m->e.p[i];
-		if (exists && procmap_is_file(m, e, &st))
-			return e;
-	}
-	for (size_t i = 0; i < m->e.n; i++) {
-		const struct procmap_entry *e = &m->e.p[i];
-		if (!strcmp(e->path, name) || (bare && !strcmp(base_name(e->path), name)))
-			return e;
-	}
-	return NULL;
-}
-
-/* The name to open a mapped file by: its own where that still is the same file. */
-static char *openable(struct arena *arena, const struct procmap *m, const struct procmap_entry *e)
-{
-	struct stat st;
-	char path[80];
-
-	if (!e->deleted && !stat(e->path, &st) && procmap_is_file(m, e, &st))
-		return arena_strdup(arena, e->path);
-	procmap_path(m, e, path, sizeof(path));
-	return arena_strdup(arena, path);
-}
-
-static int path_in_process(struct cairn_trace *t, const char *name, const char **ret,
-			   const char **ret_shown, struct cairn_err *err)
-{
-	struct procmap m;
-	int e = procmap_read(t->opts.pid, &m, err);
-
-	if (e == -EPERM)
-		e = permission_error(err, "looking at the process");
-	if (e == 0) {
-		const struct procmap_entry *entry = find_mapped(&m, name);
-		if (!entry)
-			e = err_set(err, -ENXIO, "process %d does not map %s", m.pid, name);
-		else if (!(*ret = openable(&t->arena, &m, entry)) ||
-			 !(*ret_shown = arena_strdup(&t->arena, entry->path)))
-			e = err_nomem(err, "a path");
-	}
-	procmap_free(&m);
-	return e;
-}
-
-static int path_of_library(struct cairn_trace *t, const char *name, const char **ret,
-			   struct cairn_err *err)
-{
-	for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]); i++) {
-		char *path = arena_printf(&t->arena, "%s/%s", library_dirs[i], name);
-		if (!path)
-			return err_nomem(err, "a path");
-		*ret = path;
-		if (is_elf(path))
-			return 0;
-	}
-	return err_set(err, -ENOENT, "%s is not in the usual library directories; give its path",
-		       name);
-}
-
-/* A process that has ended looks the same here as one that has no executable. */
-static int no_exe(int pid, int e, struct cairn_err *err)
-{
-	if (e != -ENOENT)
-		return err_set(err, e, "process %d: %s", pid, strerror(-e));
-	if (kill(pid, 0) && errno == ESRCH)
-		return err_set(err, -ESRCH, "there is no process %d", pid);
-	return err_set(err, e, "process %d: has no executable (a kernel thread or a zombie)", pid);
-}
-
-/*
- * The executable: by its own name where that is the file that runs, as debug files are found beside
- * it.
- */
-static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret_shown,
-		       struct cairn_err *err)
-{
-	struct stat running, named;
-	char exe[PATH_BYTES];
-	char *link = arena_printf(&t->arena, "/proc/%d/exe", t->opts.pid);
-	ssize_t n = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
-
-	if (n < 0 && errno == EACCES)
-		return permission_error(err, "looking at the process");
-	if (n < 0 || stat(link, &running))
-		return no_exe(t->opts.pid, -errno, err);
-	exe[n] = 0;
-	bool same = !stat(exe, &named) && named.st_dev == running.st_dev &&
-		    named.st_ino == running.st_ino;
-	*ret_shown = arena_strdup(&t->arena, exe);
-	*ret = same ? *ret_shown : link;
-	return *ret_shown ? 0 : err_nomem(err, "a path");
 }
 
 /* A probe without a file, and no process or command that gives one. */
@@ -202,27 +62,6 @@ static int no_file(const char *spec, struct cairn_err *err)
 			       spec);
 	return err_set(err, -EINVAL,
 		       "%s: which file? Write PATH:%s, or name a process or a command", spec, spec);
-}
-
-/*
- * *@ret: to open; *@ret_shown: for people. @name may be NULL for the default, if there is one.
- */
-static int find_path(struct cairn_trace *t, const char *name, const char **ret,
-		     const char **ret_shown, struct cairn_err *err)
-{
-	int e = 0;
-
-	if (!name && t->opts.pid)
-		return path_of_exe(t, ret, ret_shown, err);
-	if (!name && t->opts.exe)
-		name = t->opts.exe;
-	if (t->opts.pid)
-		return path_in_process(t, name, ret, ret_shown, err);
-	*ret = name;
-	if (!strchr(name, '/') && looks_like_library(name) && access(name, R_OK))
-		e = path_of_library(t, name, ret, err);
-	*ret_shown = *ret;
-	return e;
 }
 
 /* Returns 0 with f->sites NULL when there is no sidecar. */
@@ -333,10 +172,13 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 int resolve_file(struct cairn_trace *t, const char *name, struct trace_file **ret,
 		 struct cairn_err *err)
 {
-	const char *path, *shown;
-	int e = find_path(t, name, &path, &shown, err);
+	struct found_path found;
+	int e = find_path(t, name, &found, err);
 
-	return e < 0 ? e : open_file(t, path, shown, ret, err);
+	e = e < 0 ? e : open_file(t, found.path, found.shown, ret, err);
+	if (e == 0)
+		(*ret)->is_awaited = found.is_awaited;
+	return e;
 }
 
 static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)

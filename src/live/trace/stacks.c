@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "trace/stacks_impl.h"
+#include "trace/traced.h"
 
 _Static_assert((int)TRACE_EXACT_MAX == (int)WALK_EXACT_MAX, "both are the walk's");
 
@@ -64,25 +65,30 @@ int stacks_prepare(struct cairn_trace *t, struct cairn_err *err)
 	if (e == 0 && t->opts.argv)
 		return walker_know_command(&s->walker, t->opts.exe, err);
 	/* Programs that begin later may be over before their files are reported. */
-	for (size_t i = 0; i < t->files.n && !t->opts.pid && e == 0; i++)
+	for (size_t i = 0; i < t->files.n && !t->n_traced && e == 0; i++)
 		e = walker_know_command(&s->walker, t->files.p[i]->path, err);
 	return e;
 }
 
-/* All processes, or the one that is traced. */
+/* All processes, or those that are traced. */
 static int add_processes(struct cairn_trace *t, struct cairn_err *err)
 {
 	struct walker *w = &t->stacks->walker;
+	int e = 0;
 
-	if (!t->pid)
+	if (!t->n_traced)
 		return walker_add_running(w, err);
-	return t->opts.argv ? walker_add_command(w, t->pid, err) : walker_add(w, t->pid, err);
+	if (t->opts.argv)
+		return walker_add_command(w, t->pid, err);
+	for (size_t i = 0; i < t->n_traced && e == 0; i++)
+		e = walker_add(w, t->traced[i].pid, err);
+	return e;
 }
 
 int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, struct cairn_err *err)
 {
 	struct walker *w = &t->stacks->walker;
-	int e = walker_open(w, maps, !t->pid, err);
+	int e = walker_open(w, maps, !t->n_traced, err);
 
 	e = e ? e : add_processes(t, err);
 	e = e ? e : walker_publish(w, err);

@@ -7,6 +7,8 @@
  *	open.c  open, add, close, and the public data
  *	parse.c, resolve.c, expr_types.c, base_type.c  a probe's text -> a file, a function, typed
  *	expressions; global.c  the variables of files in them
+ *	find_path.c  the file of a probe, as the traced processes see it
+ *	traced.c, cgroup.c, family.c  which processes
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
  *	place.c  lines and offsets -> their sites, likewise
  *	symbol.c  symbols without debug information, imported functions -> their sites
@@ -20,7 +22,7 @@
  *	move.c, boundary.c  the instruction that is probed
  *	weigh.h  probes for a program of another module, whose hits have a number
  *	site_tables.c  what the kernel's program reads of sites
- *	load.c, attach.c, verify.c, family.c  the kernel side; they share kernel.h
+ *	load.c, attach.c, verify.c  the kernel side; they share kernel.h
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
@@ -52,6 +54,7 @@
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
+struct traced;
 struct trace_stacks;
 struct aggregates;
 struct aggregate_part;
@@ -73,6 +76,7 @@ struct trace_file {
 	struct mover *mover;   /* made when first needed */
 	struct code_walk walk; /* the function that was decoded last */
 	bool was_mapped;       /* by the traced process, as far as was seen */
+	bool is_awaited;       /* a library that no traced process has mapped yet */
 	bool knows_returns, throws;
 };
 
@@ -121,6 +125,13 @@ struct trace_program {
 	bool has_condition;
 };
 
+/* A directory of cgroup v2, as a program can compare it. */
+struct trace_cgroup {
+	uint64_t id;
+	/* How many directories it is below the hierarchy's root; unknown: from 0 to the deepest. */
+	uint8_t level_first, level_last;
+};
+
 struct trace_kernel;
 
 struct cairn_trace {
@@ -142,9 +153,11 @@ struct cairn_trace {
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
 	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
 
-	int pid;                 /* traced; 0: every process */
+	int pid;                 /* traced; 0: several or every process */
+	struct traced *traced;   /* the processes that are named, or the command's; NULL: every one */
+	size_t n_traced;
+	struct trace_cgroup cgroup; /* of opts.cgroup */
 	struct child child;      /* the command's process */
-	int pidfd;               /* -1 when every process is traced */
 	struct reports mappings; /* of the command */
 	bool has_mappings;       /* false: /proc is used */
 	bool mappings_seen;

@@ -25,6 +25,7 @@
 #include "launch/permission.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"
+#include "trace/traced.h"
 
 /* Sites per system call (IOV_MAX), and bytes of each: the longest instruction. */
 #define BATCH    1024
@@ -55,8 +56,12 @@ static const struct procmap_entry *entry_of(const struct procmap *m, const struc
 	return NULL;
 }
 
-/* Returns the error that names what the process maps instead of @f. */
-static int not_mapped(const struct procmap *m, const struct trace_file *f, struct cairn_err *err)
+/*
+ * Returns the error that names what the process maps instead of @f; 0: it may map it later, or
+ * another process does.
+ */
+static int not_mapped(const struct cairn_trace *t, const struct procmap *m,
+		      const struct trace_file *f, struct cairn_err *err)
 {
 	const char *name = strrchr(f->shown, '/');
 
@@ -69,6 +74,8 @@ static int not_mapped(const struct procmap *m, const struct trace_file *f, struc
 			       m->pid, f->shown, m->e.p[i].path,
 			       m->e.p[i].deleted ? " (deleted)" : "");
 	}
+	if (f->is_awaited || t->n_traced > 1)
+		return 0;
 	return err_set(err, -ENOENT, "process %d does not map %s", m->pid, f->shown);
 }
 
@@ -91,6 +98,7 @@ struct batch {
 	const uint8_t *expected[BATCH];
 	uint8_t found[BATCH][INSN_MAX];
 	size_t n;
+	int pid;
 };
 
 static const char *difference(struct cairn_trace *t, int debugger, const uint8_t *expected,
@@ -130,13 +138,13 @@ static int check_batch(struct cairn_trace *t, struct batch *b, int debugger, str
 
 	for (size_t i = 0; i < b->n; i++)
 		wanted += b->there[i].iov_len;
-	ssize_t n = process_vm_readv(t->pid, b->here, b->n, b->there, b->n, 0);
+	ssize_t n = process_vm_readv(b->pid, b->here, b->n, b->there, b->n, 0);
 	if (n < 0 && errno == EPERM)
 		return permission_error(err, "reading the process's memory");
 	if (n < 0 && errno == ESRCH)
-		return err_set(err, -ESRCH, "process %d has ended", t->pid);
+		return err_set(err, -ESRCH, "process %d has ended", b->pid);
 	if (n < 0 || (size_t)n != wanted)
-		return err_set(err, -ESTALE, "the code of process %d cannot be read: %s", t->pid,
+		return err_set(err, -ESTALE, "the code of process %d cannot be read: %s", b->pid,
 			       n < 0 ? strerror(errno) : "parts of it are not mapped any more");
 	for (size_t i = 0; i < b->n; i++) {
 		const char *why =
@@ -182,11 +190,12 @@ static int check_memory(struct cairn_trace *t, const struct procmap *m, struct c
 	SCOPE_FREE struct batch *b = malloc(sizeof(*b));
 	const struct procmap_entry *entry = NULL;
 	const struct trace_file *file = NULL;
-	int debugger = tracer_of(t->pid), e = 0;
+	int debugger = tracer_of(m->pid), e = 0;
 
 	if (!b)
 		return err_nomem(err, "the process's code");
 	b->n = 0;
+	b->pid = m->pid;
 	for (size_t i = 0; i < t->sites.n && e == 0; i++) {
 		struct trace_site *site = t->sites.p[i];
 		const struct trace_file *f = t->probes.p[site->pub.probe]->file;
@@ -199,8 +208,10 @@ static int check_memory(struct cairn_trace *t, const struct procmap *m, struct c
 		    off - entry->off.v >= entry->hi.v - entry->lo.v)
 			entry = entry_of(m, f, off);
 		file = f;
-		if (!entry)
-			return not_mapped(m, f, err);
+		if (!entry) {
+			e = not_mapped(t, m, f, err);
+			continue;
+		}
 		size_t n = code_of(f, site, &code);
 		if (!n)
 			continue;
@@ -211,21 +222,29 @@ static int check_memory(struct cairn_trace *t, const struct procmap *m, struct c
 	return e == 0 && b->n ? check_batch(t, b, debugger, err) : e;
 }
 
-int verify_files(struct cairn_trace *t, struct cairn_err *err)
+static int verify_process(struct cairn_trace *t, int pid, struct cairn_err *err)
 {
 	struct procmap m;
-	int e = 0;
+	int e = procmap_read(pid, &m, err);
 
-	for (size_t i = 0; i < t->files.n && e == 0; i++)
-		e = check_unchanged(t->files.p[i], err);
-	/* Before its exec a command maps none of the files to be probed. */
-	if (e < 0 || !t->pid || t->child.pid)
-		return e;
-	e = procmap_read(t->pid, &m, err);
 	if (e == -EPERM)
 		e = permission_error(err, "looking at the process");
 	else if (e == 0)
 		e = check_memory(t, &m, err);
 	procmap_free(&m);
+	return e;
+}
+
+int verify_files(struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < t->files.n && e == 0; i++)
+		e = check_unchanged(t->files.p[i], err);
+	/* Before its exec a command maps none of the files to be probed. */
+	if (e < 0 || t->child.pid)
+		return e;
+	for (size_t i = 0; i < t->n_traced && e == 0; i++)
+		e = verify_process(t, t->traced[i].pid, err);
 	return e;
 }

@@ -59,6 +59,7 @@ struct task_struct {
 	int tgid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	struct task_struct *group_leader;
 	char comm[16];
 } CORE;
 
@@ -74,7 +75,7 @@ struct {
 	__uint(max_entries, 8 << 20);
 } ring SEC(".maps");
 
-/* Traced processes when children are followed; an entry is removed when its process ends. */
+/* Traced processes when children are followed, or there are several; an entry is removed when its process ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -85,6 +86,14 @@ struct {
 const volatile __u32 filter = TRACE_FILTER_NONE;
 const volatile __u32 target_tgid = 0;
 const volatile __u8 follow = 0;
+/*
+ * A cgroup, and the levels at which it may be around the task's own; any cgroup if the first level
+ * is beyond the last.
+ */
+const volatile __u64 cgroup_id = 0;
+const volatile __u8 cgroup_first = 1, cgroup_last = 0;
+/* The name of a process, and which of its bytes count: up to its NUL. */
+const volatile __u64 comm_name[2] = {}, comm_mask[2] = {};
 /*
  * The tracer's pid namespace when it is not the first one, to show the numbers that it knows; else
  * 0.
@@ -307,12 +316,31 @@ static __always_inline void count(__u32 probe, int field)
 /* The numbers of struct trace_counts_entry, in its order. */
 enum { LOST, FILTERED, UNDECIDED, FAILED, ENTERED, RETURNED, UNWOUND, TOO_DEEP, APART };
 
+/* The first thread's name is the process's. */
+static __always_inline int has_name(void)
+{
+	const struct task_struct *leader = bpf_get_current_task_btf()->group_leader;
+	const __u64 *comm = (const void *)leader->comm;
+
+	return (comm[0] & comm_mask[0]) == comm_name[0] && (comm[1] & comm_mask[1]) == comm_name[1];
+}
+
+static __noinline int is_in_cgroup(void)
+{
+	for (int level = cgroup_first; level <= cgroup_last; level++)
+		if (bpf_get_current_ancestor_cgroup_id(level) == cgroup_id)
+			return 1;
+	return 0;
+}
+
 static __always_inline int wanted(__u32 tgid)
 {
 	if (filter == TRACE_FILTER_TGID)
 		return tgid == target_tgid;
 	if (filter == TRACE_FILTER_FAMILY)
 		return bpf_map_lookup_elem(&family, &tgid) != NULL;
+	if (filter == TRACE_FILTER_CHOSEN)
+		return has_name() && (cgroup_first > cgroup_last || is_in_cgroup());
 	return 1;
 }
 
@@ -525,11 +553,11 @@ int on_fork(__u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	__u32 from = parent->tgid, to = child->tgid;
-	__u8 one = 1;
+	__u8 one = FAMILY_CHILD;
 
 	if (from == to)
 		return 0; /* a thread */
-	if (follow ? !bpf_map_lookup_elem(&family, &from) : from != target_tgid)
+	if (filter == TRACE_FILTER_FAMILY ? !bpf_map_lookup_elem(&family, &from) : from != target_tgid)
 		return 0;
 	__sync_fetch_and_add(&n_children, 1);
 	if (!follow)
@@ -547,10 +575,14 @@ int on_exit(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	__u32 tgid = task->tgid;
+	const __u8 *kind;
+	int is_child;
 
 	if (task->signal->live.counter)
 		return 0;
-	if (!bpf_map_delete_elem(&family, &tgid) && tgid != target_tgid)
+	kind = bpf_map_lookup_elem(&family, &tgid);
+	is_child = kind && *kind == FAMILY_CHILD;
+	if (!bpf_map_delete_elem(&family, &tgid) && is_child)
 		__sync_fetch_and_add(&n_children_alive, -1);
 	return 0;
 }
