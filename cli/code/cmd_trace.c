@@ -25,6 +25,7 @@
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_profile.h"
+#include "trace_sample.h"
 #include "trace_stack.h"
 #include "trace_which.h"
 
@@ -38,6 +39,7 @@ struct trace_values {
 	struct opt_list pids;
 	const char *command, *command_output;
 	const char *cgroup, *comm;
+	const char *sample;
 	const char *out;
 	const char *backend;
 	const char *stack;
@@ -72,6 +74,8 @@ static const struct opt opts[] = {
 	{0, "stack", OPT_MAYBE, "N", AT(stack),
 	 "under each event its stack, as \"cairn stack\" prints it; the first N frames"},
 	AGGREGATE_OPTS(AT(aggregates)),
+	{0, "sample", OPT_TEXT, "1/N", AT(sample),
+	 "take one of N hits, drawn at random; the others are counted"},
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
 	 "attach all sites that can be attached, and report the missing ones, instead of attaching "
 	 "nothing"},
@@ -495,11 +499,14 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		status = trace_stack_open(values->stack, &trace_opts.stack_frames, session);
 	if (status)
 		return status;
-	if (values->command_output)
+	if (values->sample)
+		status = trace_sample_read(values->sample, &trace_opts.sample);
+	if (!status && values->command_output)
 		status = trace_which_output(values->command_output, &trace_opts.command_output);
 	if (status)
 		return status;
 	session->command_output = trace_opts.command_output;
+	session->sample = trace_opts.sample;
 	r = cairn_trace_open(&trace_opts, &session->trace, &err);
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }

@@ -27,6 +27,7 @@ struct session {
 	FILE *out; /* events, and in JSON the summary */
 	bool json;
 	bool fail_on_loss;
+	uint32_t sample; /* one of so many hits; 0 and 1: all */
 	bool has_command;
 	bool of_process; /* a command or processes that are named, not all of them */
 	bool looks;      /* which probed files are mapped is of interest */

@@ -375,6 +375,8 @@ static int show_json(const struct session *session, const struct cairn_aggregate
 	json_uint(&j, "from_ns", table->from_ns);
 	json_uint(&j, "to_ns", table->to_ns);
 	json_uint(&j, "count", table->hits);
+	if (session->sample > 1)
+		json_uint(&j, "sample", session->sample);
 	json_open(&j, "rows", '[');
 	for (size_t i = 0; i < shown; i++)
 		put_row(session, &j, &table->rows[i]);
@@ -687,6 +689,8 @@ static int show_text(const struct session *session, const struct cairn_aggregate
 		fprintf(session->out, "\033[H\033[J%.1f s, %s\n",
 			(double)(table->to_ns - a->begin_ns) / 1e9,
 			cairn_counted(table->hits, "hit").text);
+	if (session->sample > 1 && table->n_rows)
+		say(session->out, "of 1/%" PRIu32 " of the hits:\n", session->sample);
 	if (a->has_histogram || a->has_lines)
 		show_blocks(session, table, shown, n);
 	else if (table->n_rows)

@@ -14,6 +14,7 @@
 #include "say.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_sample.h"
 #include "trace_stack.h"
 #include "trace_which.h"
 
@@ -285,7 +286,7 @@ static bool is_silent(const struct cairn_trace_probe *probe,
 		      const struct cairn_trace_counts *counts)
 {
 	return is_of_many(probe) && !counts->events && !counts->lost && !counts->filtered &&
-	       !counts->undecided && !n_without_return(counts);
+	       !counts->undecided && !counts->undrawn && !n_without_return(counts);
 }
 
 /* Calls that were seen to begin, and have no event. */
@@ -327,6 +328,8 @@ static void counts_text(const char *what, const char *noun, const struct cairn_t
 		    counts->failed);
 	if (counts->filtered)
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
+	if (counts->undrawn)
+		say(stderr, ", %" PRIu64 " left out by sampling", counts->undrawn);
 	if (counts->undecided)
 		say(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
 		    counts->undecided);
@@ -347,7 +350,7 @@ static enum presence presence(const struct session *session, uint32_t probe,
 			      const struct cairn_trace_counts *counts)
 {
 	if (counts->events || counts->lost || counts->filtered || counts->undecided ||
-	    n_without_return(counts))
+	    counts->undrawn || n_without_return(counts))
 		return PRESENT;
 	if (!session->looks)
 		/* A process that ran was not attached to without the file. */
@@ -427,6 +430,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    n_silent == 1 ? "function more" : "functions more", noun);
 	if (session->aggregates)
 		aggregate_summary(session);
+	trace_sample_summary(stats);
 	if (session->names)
 		trace_stack_summary(stats);
 	report_absent(session, counts);
@@ -458,6 +462,8 @@ static void put_counts(struct json *j, const struct cairn_trace_counts *counts, 
 	json_uint(j, "lost", counts->lost);
 	json_uint(j, "filtered", counts->filtered);
 	json_uint(j, "undecided", counts->undecided);
+	if (counts->undrawn)
+		json_uint(j, "undrawn", counts->undrawn);
 	if (of_aggregates)
 		json_uint(j, "failed", counts->failed);
 	if (!follows)
@@ -489,6 +495,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
 	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
+	trace_sample_put(&j, stats);
 	if (session->names) {
 		json_uint(&j, "stacks", stats->n_stacks);
 		json_uint(&j, "stacks_lost", stats->n_stacks_lost);

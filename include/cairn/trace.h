@@ -145,7 +145,15 @@ struct cairn_trace_opts {
 	const char *comm;
 	/* A descriptor for the command's standard output and error; 0: they are the caller's. */
 	int command_output;
+	/*
+	 * Take one of so many hits, each drawn by itself; the others are counted; 0 and 1: all. At
+	 * most CAIRN_TRACE_SAMPLE_MAX.
+	 */
+	uint32_t sample;
 };
+
+/* Beyond it the 32 bits of a draw are rounded by more than a thousandth. */
+#define CAIRN_TRACE_SAMPLE_MAX 4194304u
 
 /* All of them are looked at before a file is probed. */
 #define CAIRN_TRACE_PIDS_MAX 1024
@@ -664,6 +672,7 @@ struct cairn_trace_counts {
 		unfinished; /* had not returned when the probes were removed, or the thread ended; */
 	uint64_t too_deep;  /* had 64 calls of the same thread around them; */
 	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
+	uint64_t undrawn;   /* hits that sampling left out; whether the condition held is not known */
 };
 
 struct cairn_trace_stats {
@@ -688,6 +697,7 @@ struct cairn_trace_stats {
 	/* Hits whose stack found no room: the buffer was full, or too many came at a time. */
 	uint64_t n_stacks_lost;
 	uint64_t n_stacks_cut; /* events whose stack is not complete, and says why */
+	uint32_t sample;       /* one of so many hits was taken; 1: all */
 };
 
 /*

@@ -306,6 +306,12 @@ static void set_stacks(const struct trace_stacks *s, struct trace_bpf *bpf)
 	bpf->rodata->n_walks = WALK_MAX_WALKS;
 }
 
+/* Rounded to the nearest; 0: each hit is taken. */
+static uint32_t trace_draw_below(uint32_t one_of)
+{
+	return one_of > 1 ? (uint32_t)(((UINT64_C(1) << 32) + one_of / 2) / one_of) : 0;
+}
+
 static enum trace_filter filter_of(const struct cairn_trace *t)
 {
 	if (!t->n_traced)
@@ -342,6 +348,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 	bpf->rodata->keeps = keeps_numbers(t);
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
+	bpf->bss->draw_below = trace_draw_below(t->opts.sample);
 	if (t->stacks)
 		set_stacks(t->stacks, bpf);
 	bpf->rodata->has_loop =
@@ -640,6 +647,7 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 		ret->unfinished += each[i].entered - each[i].returned - each[i].unwound;
 		ret->too_deep += each[i].too_deep;
 		ret->apart += each[i].apart;
+		ret->undrawn += each[i].undrawn;
 	}
 	return e;
 }

@@ -44,6 +44,9 @@ static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 	rc = check_which(&t->opts, err);
 	if (rc < 0)
 		return rc;
+	if (t->opts.sample > CAIRN_TRACE_SAMPLE_MAX)
+		return err_set(err, -EINVAL, "at most one of %u hits can be left",
+			       CAIRN_TRACE_SAMPLE_MAX);
 	if (t->opts.string_bytes >= FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
 		return err_set(err, -EINVAL,
 			       "at most %d bytes of a string and %d of a value can be fetched",

@@ -201,6 +201,7 @@ static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
 		s->total.unfinished += c.unfinished;
 		s->total.too_deep += c.too_deep;
 		s->total.apart += c.apart;
+		s->total.undrawn += c.undrawn;
 		if (counts)
 			counts[i] = c;
 	}
@@ -235,6 +236,7 @@ int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,
 	struct cairn_trace_stats s = {.size = ret->size,
 				      .n_sites = (uint32_t)t->sites.n,
 				      .n_programs = (uint32_t)t->programs.n,
+				      .sample = t->opts.sample ? t->opts.sample : 1,
 				      .load_ns = t->load_ns,
 				      .attach_ns = t->attach_ns,
 				      .detach_ns = t->detach_ns};

@@ -101,6 +101,12 @@ const volatile __u64 comm_name[2] = {}, comm_mask[2] = {};
 const volatile __u64 pidns_dev = 0, pidns_ino = 0;
 const volatile __u64 wakeup_bytes = 1 << 20;
 
+/*
+ * A hit is drawn if a random number of 32 bits is below this; 0: all are. The tracer may change it
+ * at any time.
+ */
+__u32 draw_below = 0;
+
 __u64 n_children = 0;
 __u64 n_children_alive = 0;
 __u64 n_family_full = 0;
@@ -314,7 +320,7 @@ static __always_inline void count(__u32 probe, int field)
 }
 
 /* The numbers of struct trace_counts_entry, in its order. */
-enum { LOST, FILTERED, UNDECIDED, FAILED, ENTERED, RETURNED, UNWOUND, TOO_DEEP, APART };
+enum { LOST, FILTERED, UNDECIDED, FAILED, ENTERED, RETURNED, UNWOUND, TOO_DEEP, APART, UNDRAWN };
 
 /* The first thread's name is the process's. */
 static __always_inline int has_name(void)
@@ -428,10 +434,24 @@ static __noinline int meets_condition(struct work *w, const struct trace_site_en
 	return 0;
 }
 
+/*
+ * Each hit of each site is drawn by itself, so that no rhythm of the program matters. Counts it if
+ * it is not.
+ */
+static __always_inline int is_drawn(const struct trace_site_entry *entry)
+{
+	__u32 limit = *(volatile __u32 *)&draw_below;
+
+	if (!limit || bpf_get_prandom_u32() < limit)
+		return 1;
+	count(entry->probe, UNDRAWN);
+	return 0;
+}
+
 /* Whether the hit is wanted; counts it if not. */
 static __always_inline int is_wanted(struct work *w, const struct trace_site_entry *entry)
 {
-	return !entry->has_condition || meets_condition(w, entry);
+	return is_drawn(entry) && (!entry->has_condition || meets_condition(w, entry));
 }
 
 static __always_inline struct run *try_to_take(__u32 at)
