@@ -46,14 +46,23 @@ static const char *const kind_words[] = {
 	[CAIRN_AGGREGATE_COUNT] = "count", [CAIRN_AGGREGATE_SUM] = "sum",
 	[CAIRN_AGGREGATE_AVG] = "avg",     [CAIRN_AGGREGATE_MIN] = "min",
 	[CAIRN_AGGREGATE_MAX] = "max",     [CAIRN_AGGREGATE_HIST] = "hist",
-	[CAIRN_AGGREGATE_LHIST] = "lhist",
+	[CAIRN_AGGREGATE_LHIST] = "lhist", [CAIRN_AGGREGATE_QUANTILES] = "quantiles",
 };
+
+/* Of CAIRN_AGGREGATE_QUANTILES: the titles of its columns. */
+static const char *const quantile_words[] = {
+	[CAIRN_P50] = "p50",     [CAIRN_P90] = "p90",         [CAIRN_P99] = "p99",
+	[CAIRN_P99_9] = "p99.9", [CAIRN_N_QUANTILES] = "max",
+};
+
+#define N_QUANTILE_WORDS (sizeof(quantile_words) / sizeof(quantile_words[0]))
 
 /* ---- the options ---- */
 
 static bool has_items(const struct aggregate_values *v)
 {
-	return v->count || v->sum.n || v->avg.n || v->min.n || v->max.n || v->hist.n || v->lhist.n;
+	return v->count || v->sum.n || v->avg.n || v->min.n || v->max.n || v->hist.n ||
+	       v->lhist.n || v->quantiles.n;
 }
 
 bool aggregate_is_wanted(const struct aggregate_values *v)
@@ -89,7 +98,8 @@ static bool add_all_items(struct aggregate_session *a, const struct aggregate_va
 	       add_items(a, CAIRN_AGGREGATE_MIN, &v->min) &&
 	       add_items(a, CAIRN_AGGREGATE_MAX, &v->max) &&
 	       add_items(a, CAIRN_AGGREGATE_HIST, &v->hist) &&
-	       add_items(a, CAIRN_AGGREGATE_LHIST, &v->lhist);
+	       add_items(a, CAIRN_AGGREGATE_LHIST, &v->lhist) &&
+	       add_items(a, CAIRN_AGGREGATE_QUANTILES, &v->quantiles);
 }
 
 static int check_options(const struct aggregate_values *v, const struct session *session)
@@ -135,7 +145,9 @@ int aggregate_open(const struct aggregate_values *v, struct session *session)
 		return fail(STATUS_NOT_HERE, "no memory");
 	session->aggregates = a;
 	a->top = v->top;
-	a->max_keys = v->max_keys ? v->max_keys : 8192;
+	a->max_keys = v->quantiles.n ? 2048 : 8192;
+	if (v->max_keys)
+		a->max_keys = v->max_keys;
 	a->clears = v->clear;
 	a->has_by = v->by;
 	if (status)
@@ -247,11 +259,32 @@ static void put_bucket(struct json *j, const struct cairn_aggregate_bucket *b)
 	json_close(j);
 }
 
+static const struct cairn_number *quantile_of(const struct cairn_aggregate_value *v, size_t i)
+{
+	return i < CAIRN_N_QUANTILES ? &v->quantiles[i] : &v->number;
+}
+
+static void put_quantiles(struct json *j, const char *key, const struct cairn_aggregate_value *v)
+{
+	json_open(j, key, '{');
+	for (size_t i = 0; i < N_QUANTILE_WORDS; i++) {
+		if (v->is_known)
+			put_number(j, quantile_words[i], quantile_of(v, i));
+		else
+			json_null(j, quantile_words[i]);
+	}
+	json_close(j);
+}
+
 static void put_value(struct json *j, const char *key, enum cairn_aggregate_kind kind,
 		      const struct cairn_aggregate_value *v)
 {
 	char text[NUMBER_MAX];
 
+	if (kind == CAIRN_AGGREGATE_QUANTILES) {
+		put_quantiles(j, key, v);
+		return;
+	}
 	if (!is_histogram(kind)) {
 		value_text(kind, v, 1000000, "null", text, sizeof(text));
 		json_key(j, key);
@@ -428,6 +461,27 @@ static char *cell_of_name(const struct cairn_aggregate_row *row)
 	return strdup(name);
 }
 
+static char *cell_of_quantile(const struct session *session, const struct cairn_aggregate_row *row,
+			      size_t i, size_t quantile)
+{
+	const struct cairn_aggregate_value *v = &row->values[i];
+	char text[NUMBER_MAX] = "-";
+
+	if (v->is_known)
+		cairn_number_text(quantile_of(v, quantile), text, sizeof(text));
+	return strdup(text);
+}
+
+/* "p50(n)" */
+static char *title_of_quantile(const struct session *session, size_t i, size_t quantile)
+{
+	const char *text = cairn_trace_aggregate_text(session->trace, (uint32_t)i);
+	char title[256];
+
+	snprintf(title, sizeof(title), "%s(%s)", quantile_words[quantile], text);
+	return strdup(title);
+}
+
 static char *cell_of_value(const struct session *session, const struct cairn_aggregate_row *row,
 			   size_t i)
 {
@@ -453,6 +507,24 @@ static bool has_names(const struct session *session)
 	return cairn_trace_n_probes(session->trace) > 1;
 }
 
+/* The cells of one aggregate. Returns their number. */
+static size_t fill_item(const struct session *session, const struct cairn_aggregate_row *row,
+			size_t i, char **cells)
+{
+	enum cairn_aggregate_kind kind = session->aggregates->items[i].kind;
+
+	if (is_histogram(kind))
+		return 0;
+	if (kind != CAIRN_AGGREGATE_QUANTILES) {
+		cells[0] = row ? cell_of_value(session, row, i) : title_of(session, i);
+		return 1;
+	}
+	for (size_t k = 0; k < N_QUANTILE_WORDS; k++)
+		cells[k] = row ? cell_of_quantile(session, row, i, k)
+			       : title_of_quantile(session, i, k);
+	return N_QUANTILE_WORDS;
+}
+
 /* Fills one line: of titles when there is no row. */
 static void fill_line(const struct session *session, const struct cairn_aggregate_row *row,
 		      char **cells)
@@ -465,8 +537,18 @@ static void fill_line(const struct session *session, const struct cairn_aggregat
 		cells[at++] = row ? cell_of_key(session, row, i)
 				  : strdup(cairn_trace_key_text(session->trace, i));
 	for (size_t i = 0; i < session->aggregates->n_items; i++)
-		if (!is_histogram(session->aggregates->items[i].kind))
-			cells[at++] = row ? cell_of_value(session, row, i) : title_of(session, i);
+		at += fill_item(session, row, i, cells + at);
+}
+
+static size_t n_columns_of(const struct session *session)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < session->aggregates->n_items; i++)
+		n += session->aggregates->items[i].kind == CAIRN_AGGREGATE_QUANTILES
+			     ? N_QUANTILE_WORDS
+			     : 1;
+	return n;
 }
 
 static size_t width_of(const struct grid *g, size_t column)
@@ -515,7 +597,7 @@ static int show_grid(const struct session *session, const struct cairn_aggregate
 	struct grid g = {.n_lines = n_lines};
 
 	g.n_left = has_names(session) + cairn_trace_n_keys(session->trace);
-	g.n_columns = g.n_left + session->aggregates->n_items;
+	g.n_columns = g.n_left + n_columns_of(session);
 	g.cells = calloc(n_lines * g.n_columns, sizeof(*g.cells));
 	if (!g.cells)
 		return -ENOMEM;
@@ -641,6 +723,21 @@ static void show_stack(const struct session *session, const struct cairn_aggrega
 			trace_stack_put_key(session, row, i, false, session->out);
 }
 
+/* ", avg(n) 2.5" */
+static void show_in_heading(const struct session *session, const struct cairn_aggregate_row *row,
+			    size_t i)
+{
+	char *titles[N_QUANTILE_WORDS] = {0}, *cells[N_QUANTILE_WORDS] = {0};
+	size_t n = fill_item(session, NULL, i, titles);
+
+	fill_item(session, row, i, cells);
+	for (size_t k = 0; k < n; k++) {
+		say(session->out, ", %s %s", titles[k] ? titles[k] : "", cells[k] ? cells[k] : "");
+		free(titles[k]);
+		free(cells[k]);
+	}
+}
+
 static void show_block(const struct session *session, const struct cairn_aggregate_row *row)
 {
 	const struct aggregate_session *a = session->aggregates;
@@ -649,10 +746,7 @@ static void show_block(const struct session *session, const struct cairn_aggrega
 	for (size_t i = 0; i < a->n_items; i++) {
 		if (is_histogram(a->items[i].kind) || a->items[i].kind == CAIRN_AGGREGATE_COUNT)
 			continue;
-		char *title = title_of(session, i), *cell = cell_of_value(session, row, i);
-		say(session->out, ", %s %s", title ? title : "", cell ? cell : "");
-		free(title);
-		free(cell);
+		show_in_heading(session, row, i);
 	}
 	fputc('\n', session->out);
 	show_stack(session, row);
@@ -752,6 +846,14 @@ void aggregate_summary(const struct session *session)
 {
 	const struct aggregate_session *a = session->aggregates;
 
+	for (size_t i = 0; i < a->n_items; i++) {
+		if (a->items[i].kind != CAIRN_AGGREGATE_QUANTILES)
+			continue;
+		say(stderr,
+		    "quantiles from 32 on are within 1/32 (3.2 %%) of the exact ones; smaller "
+		    "ones and the maximum are exact\n");
+		break;
+	}
 	if (a->n_others)
 		say(stderr,
 		    "%s among the others: more than %lu keys; --max-keys N gives more of them "

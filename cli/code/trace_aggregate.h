@@ -8,7 +8,7 @@
 
 struct aggregate_values {
 	bool count, clear;
-	struct opt_list sum, avg, min, max, hist, lhist;
+	struct opt_list sum, avg, min, max, hist, lhist, quantiles;
 	const char *by;
 	unsigned long top, max_keys;
 	double every;
@@ -26,7 +26,7 @@ struct aggregate_values {
 		 OPT_LIST,                                                                         \
 		 "EXPR",                                                                           \
 		 (at) + offsetof(struct aggregate_values, sum),                                    \
-		 "the sum of EXPR; this and the next five may be repeated and combined"},          \
+		 "the sum of EXPR; this and the next six may be repeated and combined"},           \
 		{0,                                                                                \
 		 "avg",                                                                            \
 		 OPT_LIST,                                                                         \
@@ -58,6 +58,13 @@ struct aggregate_values {
 		 (at) + offsetof(struct aggregate_values, lhist),                                  \
 		 "a histogram of EXPR by steps"},                                                  \
 		{0,                                                                                \
+		 "quantiles",                                                                      \
+		 OPT_LIST,                                                                         \
+		 "EXPR",                                                                           \
+		 (at) + offsetof(struct aggregate_values, quantiles),                              \
+		 "the 50th, 90th, 99th and 99.9th percentile of EXPR, to within 3.2 %, and the "   \
+		 "largest"},                                                                       \
+		{0,                                                                                \
 		 "by",                                                                             \
 		 OPT_TEXT,                                                                         \
 		 "KEY,...",                                                                        \
@@ -85,7 +92,8 @@ struct aggregate_values {
 		 "with --every: begin anew each time"},                                            \
 	{                                                                                          \
 		0, "max-keys", OPT_COUNT, "N", (at) + offsetof(struct aggregate_values, max_keys), \
-			"most rows of --by; hits of further keys are added to \"others\" (8192)"   \
+			"most rows of --by; hits of further keys are added to \"others\" (8192, "  \
+			"with --quantiles 2048)"                                                   \
 	}
 
 /* Whether one of the options was given that sum up. */

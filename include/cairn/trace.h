@@ -512,7 +512,14 @@ enum cairn_aggregate_kind {
 	CAIRN_AGGREGATE_MAX,
 	CAIRN_AGGREGATE_HIST,  /* by powers of two */
 	CAIRN_AGGREGATE_LHIST, /* by steps */
+	CAIRN_AGGREGATE_QUANTILES,
 };
+
+/*
+ * The quantiles: the least number that at least this share of the numbers do not exceed. Numbers
+ * from 32 on are known to within 1/32 of their size, smaller ones and the maximum exactly.
+ */
+enum cairn_quantile { CAIRN_P50, CAIRN_P90, CAIRN_P99, CAIRN_P99_9, CAIRN_N_QUANTILES };
 
 struct cairn_aggregate {
 	enum cairn_aggregate_kind kind;
@@ -534,7 +541,7 @@ struct cairn_aggregate_opts {
 	 */
 	const char *by;
 	/* Most keys that have rows, of all functions together; 0: 8192. */
-	uint32_t max_keys;
+	uint32_t max_keys; /* a quantile takes 16 KiB of each key; with one, 0: 2048 */
 	/* Each cairn_trace_aggregates() begins anew, and keys have room again. */
 	bool clears;
 };
@@ -570,11 +577,12 @@ struct cairn_aggregate_value {
 	uint64_t n;          /* hits whose number was read */
 	uint64_t unreadable; /* the others: memory that could not be read, or a division by 0 */
 	/*
-	 * Whether there is a number. AVG, MIN and MAX of no hits have none; nor have SUM and AVG
+	 * Whether there is a number. AVG, MIN, MAX and QUANTILES of no hits have none; nor have SUM and AVG
 	 * after 2^32 hits on one processor, as their sum may have wrapped.
 	 */
 	bool is_known;
-	struct cairn_number number; /* MIN, MAX; of SUM and AVG the sum */
+	struct cairn_number number; /* MIN, MAX; of SUM and AVG the sum; of QUANTILES the largest */
+	struct cairn_number quantiles[CAIRN_N_QUANTILES];
 	/* HIST and LHIST: from the first one that is not empty to the last one. */
 	const struct cairn_aggregate_bucket *buckets;
 	uint32_t n_buckets;

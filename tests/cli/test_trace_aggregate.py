@@ -302,6 +302,55 @@ KEYS = {
 }
 
 
+def quantile(numbers, thousandths):
+    """The number with the rank of this share, rounded up."""
+    return sorted(numbers)[max(0, -(-len(numbers) * thousandths // 1000) - 1)]
+
+
+def expect_quantiles(found, numbers, shown):
+    """As exact as is promised, of all numbers that the program has logged."""
+    for name, thousandths in (("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)):
+        exact = quantile(numbers, thousandths)
+        expect(abs(found[name] - exact) <= abs(exact) // 32, name, found, exact, shown)
+        expect(abs(exact) >= 32 or found[name] == exact, name, found, exact, shown)
+    expect(found["max"] == max(numbers), found, max(numbers), shown)
+
+
+@claim
+def quantiles_are_those_of_the_programs_numbers_within_their_error():
+    names = ["n", "u"]
+    words = [w for name in names for w in ("--quantiles", name)]
+    found, logged = table(*words, "--by", "$tid", "hit")
+    expect(len(found["rows"]) == THREADS, found)
+    for row in found["rows"]:
+        own = [c for c in logged if c["tid"] == row["by"]["$tid"]]
+        for name in names:
+            expect_quantiles(row["quantiles"][name], [c[name] for c in own], row)
+    found, logged = table("--quantiles", "h", "--quantiles", "y", "--hist", "y", "hit")
+    for name in ("h", "y"):
+        expect_quantiles(found["rows"][0]["quantiles"][name], [c[name] for c in logged], found)
+
+
+@claim
+def intervals_have_the_quantiles_of_their_own_numbers():
+    r = trace("--json", "--every", "10ms", "--clear", "-c", command(rounds=4 * ROUNDS),
+              "--quantiles", "y", "--lhist", "y,0,256,1", "hit")
+    found, logged = tables(r), calls()
+    expect(sum(t["count"] for t in found) == len(logged) and len(found) > 1, r)
+    for one in (row for t in found for row in t["rows"]):
+        numbers = [b["min"] for b in one["lhist"]["y"] for _ in range(b["count"])]
+        expect_quantiles(one["quantiles"]["y"], numbers, one)
+
+
+@claim
+def text_has_a_column_for_each_quantile():
+    r = trace("-c", command(), "--quantiles", "y", "--by", "b", "hit")
+    expect(re.search(r"^b +p50\(y\) +p90\(y\) +p99\(y\) +p99\.9\(y\) +max\(y\)$", r.out, re.M), r)
+    expect("within 1/32 (3.2 %)" in r.err, r)
+    r = trace("-c", command(), "--quantiles", "y", "--hist", "y", "hit")
+    expect(re.search(r"^count \d+, p50\(y\) \d+, .*max\(y\) 255$", r.out, re.M), r)
+
+
 @claim_each(*COMPILERS)
 def rows_by_every_kind_of_key_are_what_the_program_counted(compiler):
     for by, (name, key) in KEYS.items():

@@ -292,6 +292,8 @@ enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
  *	HIST   a bucket per power of two: n_below ones of negative numbers, from INT64_MIN on; one
  *	       of 0; then those of 1, 2 to 3, 4 to 7 and so on
  *	LHIST  below from, the steps from there, and above them
+ *	QUANTILES  as MAX; then the buckets of quantile.h: those of negative numbers, if there are any,
+ *	       from INT64_MIN on, and those of the others
  */
 enum trace_update_kind {
 	TRACE_UPDATE_NONE, /* the hits are enough */
@@ -300,6 +302,7 @@ enum trace_update_kind {
 	TRACE_UPDATE_MAX,
 	TRACE_UPDATE_HIST,
 	TRACE_UPDATE_LHIST,
+	TRACE_UPDATE_QUANTILES,
 };
 
 struct trace_update {

@@ -17,6 +17,7 @@
 
 #include "base/opts.h"
 #include "decode/recipe.h"
+#include "trace/quantile.h"
 #include "trace/returns.h"
 #include "trace/stacks.h"
 
@@ -211,6 +212,14 @@ static int take_all(struct cairn_trace *t, const struct cairn_aggregate_opts *op
 	return r == 0 ? take_keys(t, a, err) : r;
 }
 
+static uint32_t default_keys(const struct cairn_aggregate_opts *opts)
+{
+	for (size_t i = 0; i < opts->n_items; i++)
+		if (opts->items[i].kind == CAIRN_AGGREGATE_QUANTILES)
+			return AGGREGATE_KEYS_OF_QUANTILES;
+	return AGGREGATE_KEYS_DEFAULT;
+}
+
 int cairn_trace_aggregate(struct cairn_trace *t, const struct cairn_aggregate_opts *opts,
 			  struct cairn_err *err)
 {
@@ -224,7 +233,7 @@ int cairn_trace_aggregate(struct cairn_trace *t, const struct cairn_aggregate_op
 		return err_nomem(err, "aggregates");
 	if (t->probes.n || t->aggregates)
 		return err_set(err, -EINVAL, "aggregates are set once, before probes are added");
-	a->max_keys = taken.max_keys ? taken.max_keys : AGGREGATE_KEYS_DEFAULT;
+	a->max_keys = taken.max_keys ? taken.max_keys : default_keys(&taken);
 	a->clears = taken.clears;
 	r = take_all(t, &taken, a, err);
 	if (r == 0)
@@ -511,6 +520,7 @@ static uint32_t update_kind(enum cairn_aggregate_kind kind)
 		[CAIRN_AGGREGATE_MAX] = TRACE_UPDATE_MAX,
 		[CAIRN_AGGREGATE_HIST] = TRACE_UPDATE_HIST,
 		[CAIRN_AGGREGATE_LHIST] = TRACE_UPDATE_LHIST,
+		[CAIRN_AGGREGATE_QUANTILES] = TRACE_UPDATE_QUANTILES,
 	};
 
 	return kinds[kind];
@@ -534,6 +544,10 @@ static uint32_t lay_out_update(const struct aggregate_item *item, bool any_signe
 		u->n_buckets =
 			2 + (uint32_t)(((uint64_t)item->range[1] - (uint64_t)u->from) / u->step);
 		return u->n_buckets;
+	case TRACE_UPDATE_QUANTILES:
+		u->n_below = any_signed ? QUANTILE_BELOW : 0;
+		u->n_buckets = u->n_below + QUANTILE_BUCKETS;
+		return 1 + u->n_buckets;
 	}
 	return 1;
 }

@@ -4,7 +4,7 @@
  *
  * aggregate.c plans them: texts to numbers and keys, their positions in a slot (abi.h), and the
  * program of each site. aggregate_load.c gives the maps their sizes, aggregate_read.c makes rows of
- * them, and aggregate_print.c shows their keys.
+ * them, aggregate_quantiles.c quantiles of buckets, and aggregate_print.c shows their keys.
  */
 #ifndef TRACE_AGGREGATE_H
 #define TRACE_AGGREGATE_H
@@ -15,6 +15,8 @@
 enum {
 	AGGREGATE_KEYS_MAX = 16,
 	AGGREGATE_KEYS_DEFAULT = 8192,
+	/* Their buckets take 16 KiB of a key. */
+	AGGREGATE_KEYS_OF_QUANTILES = 2048,
 	/* Buckets of one histogram of steps. */
 	AGGREGATE_STEPS_MAX = 1000,
 	/* The smallest and the largest of TRACE_AGGREGATE_CLASSES. */
@@ -93,6 +95,11 @@ enum cairn_unavailable aggregate_compile(const struct trace_probe *p, struct com
 
 /* When all probes are known: the cells, and the size of the slots. */
 int aggregates_finish(struct cairn_trace *t, struct cairn_err *err);
+
+/* The quantiles of a key's cells after the one of unreadable numbers (aggregate_quantiles.c). */
+void aggregate_quantiles(const struct trace_update *u, const uint64_t *cells, bool is_signed,
+			 struct cairn_aggregate_value *v);
+struct cairn_number aggregate_number(__int128 v);
 
 struct trace_bpf;
 /* Before the program is loaded. Returns 0 or a negative errno. */

@@ -321,17 +321,9 @@ static void merge_alike(struct reading *r)
 	r->groups.n = n;
 }
 
-static struct cairn_number number_of(__int128 v)
-{
-	unsigned __int128 size = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
-
-	return (struct cairn_number){
-		.is_negative = v < 0, .high = (uint64_t)(size >> 64), .low = (uint64_t)size};
-}
-
 static struct cairn_number number_of_word(uint64_t v, bool is_signed)
 {
-	return number_of(is_signed ? (__int128)(int64_t)v : (__int128)v);
+	return aggregate_number(is_signed ? (__int128)(int64_t)v : (__int128)v);
 }
 
 /* Bucket @i of a histogram by powers of two. */
@@ -342,8 +334,8 @@ static void hist_bounds(const struct trace_update *u, uint32_t i, struct cairn_a
 
 	if (i == u->n_below)
 		return;
-	struct cairn_number small = number_of((__int128)1 << power);
-	struct cairn_number large = number_of(((__int128)1 << power << 1) - 1);
+	struct cairn_number small = aggregate_number((__int128)1 << power);
+	struct cairn_number large = aggregate_number(((__int128)1 << power << 1) - 1);
 	/* The least signed number has no counterpart. */
 	if (is_negative && power == 63)
 		large = small;
@@ -358,8 +350,8 @@ static void lhist_bounds(const struct trace_update *u, uint32_t i, struct cairn_
 
 	b->is_below = i == 0;
 	b->is_above = i == u->n_buckets - 1;
-	b->from = b->is_below ? number_of(0) : number_of(from);
-	b->to = b->is_above ? number_of(0) : number_of(from + u->step - 1);
+	b->from = b->is_below ? aggregate_number(0) : aggregate_number(from);
+	b->to = b->is_above ? aggregate_number(0) : aggregate_number(from + u->step - 1);
 }
 
 static int make_buckets(struct arena *arena, const struct trace_update *u, const uint64_t *cells,
@@ -407,8 +399,10 @@ static int make_value(struct arena *arena, const struct group *g, const struct t
 	v->n -= v->unreadable < v->n ? v->unreadable : v->n;
 	if (u->kind == TRACE_UPDATE_HIST || u->kind == TRACE_UPDATE_LHIST)
 		return make_buckets(arena, u, cells, v);
+	if (u->kind == TRACE_UPDATE_QUANTILES)
+		aggregate_quantiles(u, cells, is_signed, v);
 	v->is_known = u->kind == TRACE_UPDATE_SUM ? !g->may_have_wrapped : v->n > 0;
-	v->number = u->kind == TRACE_UPDATE_SUM   ? number_of(sum_of(cells, is_signed))
+	v->number = u->kind == TRACE_UPDATE_SUM   ? aggregate_number(sum_of(cells, is_signed))
 		    : u->kind == TRACE_UPDATE_MIN ? number_of_word(~cells[0] ^ sign, is_signed)
 						  : number_of_word(cells[0] ^ sign, is_signed);
 	return 0;
@@ -530,7 +524,8 @@ static void begin_reading(struct cairn_trace *t, struct reading *r)
 	arena_init(&r->arena);
 	for (uint32_t i = 0; i < r->a->n_items; i++) {
 		const struct trace_update *u = &r->a->plan.updates[i];
-		if (u->kind == TRACE_UPDATE_MIN || u->kind == TRACE_UPDATE_MAX)
+		if (u->kind == TRACE_UPDATE_MIN || u->kind == TRACE_UPDATE_MAX ||
+		    u->kind == TRACE_UPDATE_QUANTILES)
 			r->is_max[u->cell + 1] = true;
 	}
 }

@@ -26,7 +26,8 @@
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c  events
- *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_print.c  hits that are summed up
+ *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_quantiles.c, aggregate_print.c  hits
+ *	that are summed up
  *	in the kernel; they share aggregate.h
  *	clock.c  the time of events; site_frames.c  the functions around a site
  *	stacks.c, stacks_made.c, stacks_show.c  the stacks of hits; they share stacks_impl.h
@@ -153,13 +154,13 @@ struct cairn_trace {
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
 	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
 
-	int pid;                 /* traced; 0: several or every process */
-	struct traced *traced;   /* the processes that are named, or the command's; NULL: every one */
+	int pid;               /* traced; 0: several or every process */
+	struct traced *traced; /* the processes that are named, or the command's; NULL: every one */
 	size_t n_traced;
 	struct trace_cgroup cgroup; /* of opts.cgroup */
-	struct child child;      /* the command's process */
-	struct reports mappings; /* of the command */
-	bool has_mappings;       /* false: /proc is used */
+	struct child child;         /* the command's process */
+	struct reports mappings;    /* of the command */
+	bool has_mappings;          /* false: /proc is used */
 	bool mappings_seen;
 	bool mappings_unsure; /* one may have been of a probed file */
 

@@ -20,6 +20,8 @@
 #ifndef TRACE_AGGREGATE_BPF_H
 #define TRACE_AGGREGATE_BPF_H
 
+#include "../quantile.h"
+
 /* Sizes are set when the program is loaded. */
 #define GROUPS(name)                                                                               \
 	struct {                                                                                   \
@@ -208,6 +210,13 @@ static __always_inline __u64 lhist_bucket(__u64 v, __s64 from, __u64 step, __u32
 	return steps < n_buckets - 2 ? steps + 1 : n_buckets - 1;
 }
 
+static __always_inline __u64 quantile_at(__u64 v, __u32 n_below, int is_signed)
+{
+	if (is_signed && (__s64)v < 0)
+		return n_below - quantile_bucket(-v, log2_of(-v));
+	return n_below + quantile_bucket(v, log2_of(v));
+}
+
 static __always_inline void add_to_bucket(__u64 *cells, __u32 first, __u64 bucket)
 {
 	__u64 at = first + bucket;
@@ -242,6 +251,10 @@ static __always_inline void update(__u64 *cells, const int k, __u64 v, int is_si
 			add_to_bucket(cells, first,
 				      lhist_bucket(v, plan.updates[k].from, plan.updates[k].step,
 						   n_buckets, is_signed));
+		return;
+	case TRACE_UPDATE_QUANTILES:
+		raise(cells + first, v ^ sign, probe);
+		add_to_bucket(cells, first + 1, quantile_at(v, plan.updates[k].n_below, is_signed));
 		return;
 	}
 }
