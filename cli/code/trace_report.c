@@ -388,8 +388,7 @@ static void report_absence(const struct session *session, const struct cairn_tra
 	if (there == ABSENT && session->mapped_is_whole)
 		say(stderr, "no event of %s: %s never mapped %s\n", probe->text, who, probe->path);
 	else if (there == ABSENT)
-		say(stderr,
-		    "no event of %s: %s was never seen among the files that %s maps\n",
+		say(stderr, "no event of %s: %s was never seen among the files that %s maps\n",
 		    probe->text, probe->path, who);
 	else if (there == UNKNOWN)
 		say(stderr,

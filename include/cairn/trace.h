@@ -680,7 +680,7 @@ struct cairn_trace_counts {
 		unfinished; /* had not returned when the probes were removed, or the thread ended; */
 	uint64_t too_deep;  /* had 64 calls of the same thread around them; */
 	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
-	uint64_t undrawn;   /* hits that sampling left out; whether the condition held is not known */
+	uint64_t undrawn; /* hits that sampling left out; whether the condition held is not known */
 };
 
 struct cairn_trace_stats {
@@ -701,8 +701,12 @@ struct cairn_trace_stats {
 	uint64_t n_children;
 	uint64_t n_running; /* of these, those that ran before: known when children_known */
 	bool follows;       /* a probe has $ret or $duration */
-	uint64_t n_stacks;  /* different ones */
-	/* Hits whose stack found no room: the buffer was full, or too many came at a time. */
+	/* Different ones; one that was forgotten meanwhile (16384 are kept at least) counts again. */
+	uint64_t n_stacks;
+	/*
+	 * Hits whose stack found no room: the buffer was full, too many came at a time, or the
+	 * event waited for longer than the stack was kept.
+	 */
 	uint64_t n_stacks_lost;
 	uint64_t n_stacks_cut; /* events whose stack is not complete, and says why */
 	uint32_t sample;       /* one of so many hits was taken; 1: all */

@@ -19,6 +19,7 @@
 #include "base/scope.h"
 #include "trace/aggregate.h"
 #include "trace/kernel.h"
+#include "trace/stacks.h"
 #include "trace.skel.h"
 
 /* How long a set of maps is waited for that hits in progress still write to. */
@@ -533,8 +534,11 @@ static void begin_reading(struct cairn_trace *t, struct reading *r)
 static int read_all(struct reading *r, struct result *result)
 {
 	struct aggregates *a = r->t->aggregates;
-	int e = r->values ? read_maps(r) : -ENOMEM;
+	int e = r->values ? 0 : -ENOMEM;
 
+	if (e == 0 && r->t->stacks && a->clears)
+		stacks_begin_interval(r->t->stacks);
+	e = e ? e : read_maps(r);
 	if (e)
 		return e;
 	result->pub.from_ns = a->from_ns;

@@ -407,7 +407,7 @@ static int open_stacks(struct cairn_trace *t, struct trace_kernel *k, struct cai
 
 	if (e)
 		return err_set(err, e, "attaching to forks and execs: %s", strerror(-e));
-	return stacks_open(t, &maps, err);
+	return stacks_open(t, &maps, bpf_map__fd(k->bpf->maps.seen), err);
 }
 
 /* Tracepoints that need neither tracefs nor kprobes, only the kernel's BTF. */

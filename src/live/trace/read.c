@@ -219,8 +219,8 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
 	if (t->stacks) {
-		s->n_stacks = t->stacks->list.n;
-		s->n_stacks_lost = k->bpf->bss->n_stacks_lost;
+		s->n_stacks = t->stacks->n_different;
+		s->n_stacks_lost = k->bpf->bss->n_stacks_lost + t->stacks->n_forgotten;
 		s->n_stacks_cut = t->stacks->n_cut;
 		s->missed += t->stacks->n_broken;
 	}

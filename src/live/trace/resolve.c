@@ -28,7 +28,7 @@
 #include "trace/kernel.h"
 
 /* Names shown for an ambiguous or unknown function. */
-#define SHOWN_MAX  8
+#define SHOWN_MAX 8
 /* Splits the head; *@ret_path is NULL without PATH. */
 static int split(struct arena *arena, const char *head, const char **ret_path,
 		 const char **ret_spec)
@@ -42,7 +42,8 @@ static int split(struct arena *arena, const char *head, const char **ret_path,
 	char *path = arena_strndup(arena, head, (size_t)(colon - head));
 	if (!path)
 		return -ENOMEM;
-	if (path[0] != '/' && path[0] != '.' && !path_looks_like_library(path) && !path_is_elf(path))
+	if (path[0] != '/' && path[0] != '.' && !path_looks_like_library(path) &&
+	    !path_is_elf(path))
 		return 0;
 	*ret_path = path;
 	*ret_spec = colon + 1;

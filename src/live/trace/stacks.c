@@ -17,6 +17,9 @@ _Static_assert((int)TRACE_EXACT_MAX == (int)WALK_EXACT_MAX, "both are the walk's
 /* Records that wait are taken as they are when they have more bytes. */
 enum { MAX_WAITING = 16 << 20 };
 
+/* Fewer that were taken are not worth moving the others. */
+enum { WAITING_GAP = 1024 };
+
 int stacks_want(struct cairn_trace *t, enum trace_stacks_of of, uint32_t max_frames,
 		struct cairn_err *err)
 {
@@ -28,6 +31,8 @@ int stacks_want(struct cairn_trace *t, enum trace_stacks_of of, uint32_t max_fra
 	s->max_frames = max_frames && max_frames < WALK_MAX_FRAMES ? max_frames : WALK_MAX_FRAMES;
 	s->walker.files.done_fd = -1;
 	arena_init(&s->arena);
+	s->now = &s->generations[0];
+	s->past = &s->generations[1];
 	t->stacks = s;
 	return 0;
 }
@@ -42,14 +47,11 @@ void stacks_free(struct trace_stacks *s)
 	if (s->is_open)
 		walker_fini(&s->walker);
 	VEC_FREE(&s->waiting);
-	VEC_FREE(&s->list);
-	VEC_FREE(&s->frames);
-	VEC_FREE(&s->addresses);
+	stacks_forget(s);
 	VEC_FREE(&s->made);
 	VEC_FREE(&s->files);
 	VEC_FREE(&s->shown_frames);
 	VEC_FREE(&s->shown_list);
-	map_fini(&s->ids);
 	map_fini(&s->made_ids);
 	arena_fini(&s->arena);
 	free(s);
@@ -85,11 +87,13 @@ static int add_processes(struct cairn_trace *t, struct cairn_err *err)
 	return e;
 }
 
-int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, struct cairn_err *err)
+int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, int seen_fd,
+		struct cairn_err *err)
 {
 	struct walker *w = &t->stacks->walker;
-	int e = walker_open(w, maps, !t->n_traced, err);
+	int e = stacks_may_forget(t, seen_fd, err);
 
+	e = e ? e : walker_open(w, maps, !t->n_traced, err);
 	e = e ? e : add_processes(t, err);
 	e = e ? e : walker_publish(w, err);
 	return e ? e : walker_wait_for_tables(w, err);
@@ -112,54 +116,23 @@ bool stacks_is_stack(const void *record, size_t size)
 	return size >= sizeof(struct trace_stack) && !((const struct trace_stack *)record)->mark;
 }
 
-const struct stack_kept *stacks_find(const struct trace_stacks *s, uint64_t id, uint64_t other)
-{
-	uint64_t key = id, number;
-
-	for (; map_get(&s->ids, key, &number); key++) {
-		const struct stack_kept *k = &s->list.p[number];
-		if (k->id[0] == id && k->id[1] == other)
-			return k;
-	}
-	return NULL;
-}
-
-static int put_id(struct trace_stacks *s, uint64_t id, uint64_t number)
-{
-	uint64_t other;
-
-	while (map_get(&s->ids, id, &other))
-		id++;
-	return map_put(&s->ids, id, number);
-}
-
-struct walk_taken stacks_taken(const struct trace_stacks *s, const struct stack_kept *k)
-{
-	return (struct walk_taken){.pid = k->pid,
-				   .time_ns = k->time_ns,
-				   .generation = k->generation,
-				   .end = k->end,
-				   .n = k->n,
-				   .frames = s->frames.p + k->first};
-}
-
 /* The stack of a key is shown when all is over: what is known of it is known now. */
 static int settle(struct trace_stacks *s, struct stack_kept *k)
 {
 	uint64_t own[WALK_MAX_FRAMES];
-	struct walk_taken taken = stacks_taken(s, k), now;
+	struct walk_taken taken = stacks_taken(k), now;
 	int e = 0;
 
 	if (walker_resolve(&s->walker, &taken, own, &now))
-		memcpy(s->frames.p + k->first, own, now.n * sizeof(*own));
+		memcpy(k->in->frames.p + k->first, own, now.n * sizeof(*own));
 	k->n = now.n;
 	k->end = now.end;
 	k->is_settled = true;
 	for (size_t i = 0; i < k->n && e == 0; i++) {
-		uint64_t frame = s->frames.p[k->first + i] & ~WALK_ASSUMED;
+		uint64_t frame = k->in->frames.p[k->first + i] & ~WALK_ASSUMED;
 		uint64_t at = watched_address_at(&s->walker.processes, k->pid, frame, k->time_ns);
 
-		s->addresses.p[k->first + i] = at;
+		k->in->addresses.p[k->first + i] = at;
 		e = stacks_name_made(s, k->pid, frame);
 	}
 	return e;
@@ -171,43 +144,36 @@ static bool is_ours(const struct trace_stack *r, size_t size)
 	       r->end < WALK_N_ENDS && r->n_exact <= WALK_EXACT_MAX;
 }
 
-static int keep(struct trace_stacks *s, const struct trace_stack *r, bool settles)
-{
-	struct stack_kept k = {.id = {r->id[0], r->id[1]},
-			       .time_ns = r->time_ns,
-			       .pid = (int)r->pid,
-			       .generation = r->generation,
-			       .first = s->frames.n,
-			       .n = r->n,
-			       .end = r->end,
-			       .n_exact = r->n_exact};
-
-	memcpy(k.exact, r->exact, sizeof(k.exact));
-	while (settles && s->addresses.n < s->frames.n + r->n)
-		if (!VEC_PUSH(&s->addresses))
-			return -ENOMEM;
-	if (!VEC_APPEND(&s->frames, (const uint64_t *)(const void *)(r + 1), r->n) ||
-	    !VEC_ADD(&s->list, k) || put_id(s, k.id[0], s->list.n - 1) < 0)
-		return -ENOMEM;
-	return settles ? settle(s, &s->list.p[s->list.n - 1]) : 0;
-}
-
 int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool settles)
 {
 	const struct trace_stack *r = record;
-	struct walk_taken taken;
+	struct stack_kept *k = NULL;
+	struct walk_taken taken = {0};
 
 	if (!is_ours(r, size)) {
 		s->n_broken++;
 		return 0;
 	}
-	if (!stacks_find(s, r->id[0], r->id[1]) && keep(s, r, settles) < 0)
+	int e = stacks_keep_one(s, r, settles, &k);
+	if (e < 0 || !k)
+		return e;
+	if (settles && !k->is_settled && settle(s, k) < 0)
 		return -ENOMEM;
-	taken = stacks_taken(s, stacks_find(s, r->id[0], r->id[1]));
+	taken = stacks_taken(k);
 	return walker_learn(&s->walker, &taken, taken.end, true);
 }
 
 /* ---- what waits ---- */
+
+/* Those that were taken leave room for new ones, also while there is always one that waits. */
+static void forget_taken(struct trace_stacks *s)
+{
+	if (s->next_waiting < WAITING_GAP || s->next_waiting < s->waiting.n / 2)
+		return;
+	s->waiting.n -= s->next_waiting;
+	memmove(s->waiting.p, s->waiting.p + s->next_waiting, s->waiting.n * sizeof(*s->waiting.p));
+	s->next_waiting = 0;
+}
 
 int stacks_make_wait(struct trace_stacks *s, const void *record, size_t size, int pid,
 		     uint64_t time_ns)
@@ -218,6 +184,7 @@ int stacks_make_wait(struct trace_stacks *s, const void *record, size_t size, in
 
 	if (!must_wait || s->waiting_bytes >= MAX_WAITING)
 		return 0;
+	forget_taken(s);
 	w.record = malloc(size);
 	if (!w.record || !VEC_ADD(&s->waiting, w)) {
 		free(w.record);

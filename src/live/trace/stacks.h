@@ -24,11 +24,20 @@ struct stack_kept {
 	uint64_t time_ns;
 	int pid;
 	uint32_t generation;
-	size_t first, n; /* in frames */
+	struct stack_generation *in;
+	size_t first, n; /* in its frames */
 	uint8_t end;     /* enum walk_end */
 	uint8_t n_exact;
 	uint16_t exact[WALK_EXACT_MAX];
 	bool is_settled; /* its frames are as they were known when it came; it is of a key */
+};
+
+/* Stacks that are forgotten together (stacks_kept.c). */
+struct stack_generation {
+	VEC(struct stack_kept) list;
+	VEC(uint64_t) frames;
+	VEC(uint64_t) addresses; /* of stacks that are settled, parallel to frames */
+	struct map ids;          /* of the first hash: the newest index + 1 */
 };
 
 /* Code made at run time at one address: what it was called. */
@@ -64,10 +73,12 @@ struct trace_stacks {
 	bool is_open;
 	struct walker walker;
 	struct arena arena;
-	VEC(struct stack_kept) list;
-	VEC(uint64_t) frames;
-	VEC(uint64_t) addresses; /* of stacks that are settled, parallel to frames */
-	struct map ids;          /* of the first hash: the newest index + 1 */
+	struct stack_generation generations[2], *now, *past;
+	void *seen;       /* what the kernel's program remembers to have sent */
+	size_t max_kept;  /* in a generation */
+	bool keeps_first; /* and no more than those */
+	uint64_t n_different, n_turns;
+	uint64_t n_forgotten; /* events that waited longer than their stack was kept */
 	VEC(struct stack_made *) made;
 	struct map made_ids;
 	struct cairn_code *code; /* of the process @code_pid; NULL */
@@ -94,9 +105,10 @@ void stacks_free(struct trace_stacks *s); /* takes NULL */
 int stacks_prepare(struct cairn_trace *t, struct cairn_err *err);
 /*
  * The program is loaded, and the command is forked: maps are kept up to date from now on. Waits a
- * moment for unwind tables. Returns 0; -ENOMEM, -ESRCH, -EACCES, the errors of perf_event_open(2).
+ * moment for unwind tables. @seen_fd: the map of the stacks that were sent. Returns 0; -ENOMEM, -ESRCH, -EACCES, the errors of perf_event_open(2).
  */
-int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, struct cairn_err *err);
+int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, int seen_fd,
+		struct cairn_err *err);
 
 /* To be called ten times a second at least, before records are read and after. 0 or -ENOMEM. */
 int stacks_update(struct cairn_trace *t, struct cairn_err *err);
@@ -104,6 +116,8 @@ int stacks_look(struct cairn_trace *t, struct cairn_err *err);
 
 /* Whether a record of the ring is a stack. */
 bool stacks_is_stack(const void *record, size_t size);
+/* Before rows of an interval are read: stacks of the one before the last may be forgotten. */
+void stacks_begin_interval(struct trace_stacks *s);
 /* Takes it over; @settles: it is of a key, and its frames are those that are known now. 0 or -ENOMEM. */
 int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool settles);
 

@@ -62,7 +62,7 @@ static int show_file(struct cairn_trace *t, const struct stack_kept *k,
 		return -ENOMEM;
 	f->path = file->path;
 	f->vaddr.v = file->base + (frame & WALK_AT_MASK);
-	f->at.v = k->is_settled ? t->stacks->addresses.p[k->first + i]
+	f->at.v = k->is_settled ? k->in->addresses.p[k->first + i]
 				: watched_address_at(&t->stacks->walker.processes, taken->pid,
 						     frame & ~WALK_ASSUMED, taken->time_ns);
 	f->unwind = CAIRN_CODE_UNWIND_FILE;
@@ -222,7 +222,7 @@ static int show_frames(struct cairn_trace *t, const struct stack_kept *k,
 static int show_stack(struct cairn_trace *t, const struct stack_kept *k,
 		      const struct stack_hit *hit)
 {
-	struct walk_taken taken = stacks_taken(t->stacks, k), now = taken;
+	struct walk_taken taken = stacks_taken(k), now = taken;
 	uint64_t own[WALK_MAX_FRAMES];
 
 	if (hit->pid) {
@@ -243,7 +243,7 @@ const struct trace_site *stacks_site(const struct cairn_trace *t, uint64_t id, u
 {
 	const struct stack_kept *k = stacks_find(t->stacks, id, other);
 	const struct walk_files *files = &t->stacks->walker.files;
-	uint64_t frame = k && k->n ? t->stacks->frames.p[k->first] : WALK_RAW;
+	uint64_t frame = k && k->n ? k->in->frames.p[k->first] : WALK_RAW;
 	uint32_t number = (uint32_t)(frame >> WALK_FILE_SHIFT) & WALK_FILE_MASK;
 
 	if (frame & WALK_RAW || number >= files->list.n || !files->list.p[number])
@@ -268,6 +268,7 @@ const struct cairn_thread_stack *stacks_show(struct cairn_trace *t, const struct
 	if (hit->comm)
 		strncpy(s->shown.comm, hit->comm, sizeof(s->shown.comm) - 1);
 	if (!k) {
+		s->n_forgotten += hit->pid && hit->ref.id[0];
 		show_none(s);
 		return &s->shown;
 	}

@@ -30,7 +30,7 @@
  *	that are summed up
  *	in the kernel; they share aggregate.h
  *	clock.c  the time of events; site_frames.c  the functions around a site
- *	stacks.c, stacks_made.c, stacks_show.c  the stacks of hits; they share stacks_impl.h
+ *	stacks.c, stacks_kept.c, stacks_made.c, stacks_show.c  the stacks of hits; they share stacks_impl.h
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H

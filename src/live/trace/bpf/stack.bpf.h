@@ -24,6 +24,7 @@ struct trace_seen {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TRACE_SEEN_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct trace_seen);
 } seen SEC(".maps");

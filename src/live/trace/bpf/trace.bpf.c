@@ -577,7 +577,8 @@ int on_fork(__u64 *ctx)
 
 	if (from == to)
 		return 0; /* a thread */
-	if (filter == TRACE_FILTER_FAMILY ? !bpf_map_lookup_elem(&family, &from) : from != target_tgid)
+	if (filter == TRACE_FILTER_FAMILY ? !bpf_map_lookup_elem(&family, &from)
+					  : from != target_tgid)
 		return 0;
 	__sync_fetch_and_add(&n_children, 1);
 	if (!follow)
