@@ -2,7 +2,8 @@
 /*
  * Probes as text
  *
- * The input is a probe, and once more the keys and the number of an aggregate. It is parsed,
+ * The input is a probe, and once more the keys and the number of an aggregate, and a format. It is
+ * parsed,
  * checked against a function with parameters of every kind, compiled for a site, and run by the
  * reference interpreter over a little memory: whatever a person can type must end in an error with
  * a place in the text, or in a program that ends.
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "trace/compile.h"
+#include "trace/format.h"
 #include "../tests/unit/trace_fixture.h"
 
 enum { TEXT_MAX = 600, MEMORY = 0x1000, MEMORY_SIZE = 256 };
@@ -113,6 +115,20 @@ static void aggregate(const struct expr_scope *scope, const struct fixture *f, s
 	assert(r == 0 || (err.code == r && err.msg[0]));
 }
 
+static void format(const char *text, struct arena *a)
+{
+	struct trace_format *f = NULL;
+	struct cairn_err err = {0};
+	int r = format_parse(a, text, &f, &err);
+
+	assert(r == 0 || (err.code == r && err.msg[0]));
+	assert(r < 0 || f->end_from + f->n_end <= strlen(text));
+	for (uint32_t i = 0; r == 0 && i < f->n_fields; i++)
+		assert(f->fields[i].from + f->fields[i].n_text <= strlen(text));
+	if (r == 0)
+		format_free(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	char text[TEXT_MAX + 1];
@@ -140,6 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (r == 0)
 		compile(&f, &probe);
 	aggregate(&scope, &f, &a);
+	format(text, &a);
 	fixture_fini(&f);
 	arena_fini(&a);
 	return 0;
@@ -149,6 +166,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char *const seeds[] = {
 		"f",
+		"{$time} {{x}}\\t{i} {p->s:str:*>12.3s} {u:#010x} {d:+.2e} {$delta:-9}",
 		("/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], "
 		 "p->arr[2])"),
 		"uprobe:a.out:f() if i < 0 && u == 0xffffffff || l / 3 % 2 == -1",

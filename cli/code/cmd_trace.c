@@ -5,8 +5,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cairn/file.h>
@@ -24,6 +26,7 @@
 #include "stack.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_output.h"
 #include "trace_profile.h"
 #include "trace_sample.h"
 #include "trace_stack.h"
@@ -43,12 +46,13 @@ struct trace_values {
 	const char *out;
 	const char *backend;
 	const char *stack;
+	const char *format, *time, *rotate;
 	struct opt_list debug_dirs;
 	struct sidecar_wish wish;
 	struct aggregate_values aggregates;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
+	bool json, graph, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
 		assume_unmodified, no_demangle;
 };
 
@@ -69,10 +73,21 @@ static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "FILE", AT(out),
 	 "write the events to FILE; with --by '$stack': a profile, NAME.html, NAME.folded or "
 	 "NAME.pb.gz"},
+	{0, "rotate", OPT_TEXT, "SIZE[,COUNT]", AT(rotate),
+	 "begin a new FILE when it has SIZE bytes: 64M, 1G; keep COUNT old ones as FILE.1, FILE.2 "
+	 "and so on (10)"},
+	{0, "format", OPT_TEXT, "TEXT", AT(format),
+	 "print TEXT for each event, with fields: '{$time} {$comm:>15} {req->path:s} {len:08x}'"},
+	{0, "time", OPT_TEXT, "relative|monotonic|wall|delta", AT(time),
+	 "which time of an event is shown (relative: since the probes were attached); delta: since "
+	 "the last event of the thread"},
 	{0, "json", OPT_FLAG, NULL, AT(json),
 	 "one JSON object per event, and one with the summary"},
 	{0, "stack", OPT_MAYBE, "N", AT(stack),
 	 "under each event its stack, as \"cairn stack\" prints it; the first N frames"},
+	{0, "graph", OPT_FLAG, NULL, AT(graph),
+	 "show calls as a tree, with their durations: an entry opens a brace, its return closes "
+	 "it"},
 	AGGREGATE_OPTS(AT(aggregates)),
 	{0, "sample", OPT_TEXT, "1/N", AT(sample),
 	 "take one of N hits, drawn at random; the others are counted"},
@@ -123,16 +138,27 @@ static const struct example examples[] = {
 	{0},
 };
 
+static int print_event(const struct session *session, const struct cairn_event *event)
+{
+	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
+
+	if (session->graph)
+		return cairn_trace_graph_print(session->graph, event, session->out);
+	return session->names ? trace_stack_print(session, event)
+			      : cairn_event_print(event, style, session->out);
+}
+
 static int on_event(void *ctx, const struct cairn_event *event)
 {
 	struct session *session = ctx;
-	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
-	int r = session->names ? trace_stack_print(session, event)
-			       : cairn_event_print(event, style, session->out);
+	int r = print_event(session, event);
 
+	if (r == 0 && session->output)
+		r = trace_output_event_ends(session->output);
 	if (r < 0)
 		return r;
-	session->n_events++;
+	/* A call is one event. */
+	session->n_events += !event->call || event->call->moment != CAIRN_CALL_ENTRY;
 	return session->max_events && session->n_events >= session->max_events;
 }
 
@@ -188,7 +214,15 @@ static void look_now_and_then(struct session *session)
  */
 static int flush_events(const struct session *session)
 {
+	int r;
+
 	errno = 0;
+	if (session->graph)
+		cairn_trace_graph_flush(session->graph, session->out);
+	if (session->output) {
+		r = trace_output_event_ends(session->output);
+		return r < 0 ? r : trace_output_flush(session->output);
+	}
 	if (!fflush(session->out) && !ferror(session->out))
 		return 0;
 	return errno ? -errno : -EIO;
@@ -298,10 +332,13 @@ static uint64_t nanoseconds(double seconds)
 }
 
 /* What is left once the probes are gone: events in the ring, or the last table. */
-static int finish(struct session *session, struct cairn_err *err)
+static int finish(struct session *session, bool has_enough, struct cairn_err *err)
 {
-	int r = session->aggregates && !session->names ? 0 : drain(session, err);
+	bool has_rest = !has_enough && (!session->aggregates || session->names);
+	int r = has_rest ? drain(session, err) : 0;
 
+	if (r >= 0 && session->graph)
+		r = cairn_trace_graph_end(session->graph, session->out);
 	return r < 0 || !session->aggregates ? r : aggregate_show(session, true, err);
 }
 
@@ -321,13 +358,13 @@ static int trace(struct session *session, double seconds)
 		r = watch(session, end_ns, &err);
 	look_at_mapped(session);
 	cairn_trace_detach(session->trace);
-	if (!r)
-		r = finish(session, &err);
+	if (r >= 0)
+		r = finish(session, r == 1, &err);
 	if (r >= 0) {
 		int flushed = flush_events(session);
 		r = flushed < 0 ? flushed : r;
 	}
-	if (r < 0 && ferror(session->out)) {
+	if (r < 0 && (ferror(session->out) || trace_output_has_failed(session->output))) {
 		clearerr(session->out); /* reported once */
 		return fail(STATUS_NOT_HERE, "cannot write the events: %s", strerror(-r));
 	}
@@ -402,6 +439,18 @@ static void report_added(struct session *session, const char *text, uint32_t fir
 		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
 }
 
+/* Functions of a tree that have no duration. */
+static void report_not_followed(const struct cairn_trace *t, uint32_t first)
+{
+	for (uint32_t i = first; i < cairn_trace_n_probes(t); i++) {
+		const struct cairn_trace_probe *probe = cairn_trace_probe(t, i);
+
+		if (probe->not_followed)
+			say(stderr, "%s: its calls have no duration: %s\n", probe->text,
+			    probe->not_followed);
+	}
+}
+
 /*
  * Instead of a sidecar that could not be believed the debug information answered, if there is any.
  */
@@ -422,6 +471,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 			return fail_err(r, &err, STATUS_USAGE);
 		report_added(session, operands->items[i], (uint32_t)r);
 		trace_which_awaited(session, (uint32_t)r);
+		report_not_followed(session->trace, (uint32_t)r);
 	}
 	return STATUS_YES;
 }
@@ -433,6 +483,19 @@ static enum cairn_trace_backend backend_of(const char *word)
 	if (!strcmp(word, "uprobe_session"))
 		return CAIRN_BACKEND_UPROBE_SESSION;
 	return strcmp(word, "uprobe") ? CAIRN_BACKEND_UPROBE_MULTI : CAIRN_BACKEND_UPROBE;
+}
+
+static enum cairn_trace_time time_of(const char *word)
+{
+	static const char *const words[] = {[CAIRN_TIME_RELATIVE] = "relative",
+					    [CAIRN_TIME_MONOTONIC] = "monotonic",
+					    [CAIRN_TIME_WALL] = "wall",
+					    [CAIRN_TIME_DELTA] = "delta"};
+
+	for (unsigned int i = 0; word && i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], word))
+			return (enum cairn_trace_time)i;
+	return CAIRN_TIME_RELATIVE;
 }
 
 static uint32_t at_most_32_bits(unsigned long value)
@@ -482,6 +545,9 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.find_names = trace_stack_find_sidecar,
 		.find_names_ctx = session,
 		.show_name = shown_name,
+		.time = time_of(values->time),
+		.format = values->format,
+		.shows_calls = values->graph,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024
 						      ? UINT32_MAX
@@ -508,7 +574,22 @@ static int open_trace(const struct trace_values *values, const struct command *c
 	session->command_output = trace_opts.command_output;
 	session->sample = trace_opts.sample;
 	r = cairn_trace_open(&trace_opts, &session->trace, &err);
-	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
+	return r < 0 ? fail_err(r, &err, r == -ESRCH ? STATUS_NO : STATUS_USAGE) : STATUS_YES;
+}
+
+/* Found out now, and not when everything has been counted. */
+static int check_place(const char *path)
+{
+	char *copy = strdup(path);
+	struct stat st;
+	int e = copy ? 0 : ENOMEM;
+
+	if (!e && (stat(path, &st) ? access(dirname(copy), W_OK | X_OK) : access(path, W_OK)))
+		e = errno;
+	else if (!e && !stat(path, &st) && S_ISDIR(st.st_mode))
+		e = EISDIR;
+	free(copy);
+	return e ? fail(STATUS_USAGE, "cannot write %s: %s", path, strerror(e)) : STATUS_YES;
 }
 
 static int check_profile(const struct trace_values *values, const struct session *session)
@@ -520,29 +601,38 @@ static int check_profile(const struct trace_values *values, const struct session
 					      "%s is written once, at the end, and not "
 					      "each --every TIME",
 					      values->out)
-				       : STATUS_YES;
+				       : check_place(values->out);
 	return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", values->out);
 }
 
 static int open_output(const struct trace_values *values, struct session *session)
 {
+	if (values->rotate && (!values->out || aggregate_is_wanted(&values->aggregates)))
+		return fail(STATUS_USAGE, "--rotate is for events in a file: give -o FILE");
 	if (!values->out)
 		return STATUS_YES;
 	if (trace_profile_is_name(values->out) && session->aggregates) {
 		session->profile = values->out;
 		return check_profile(values, session);
 	}
-	struct cairn_err err = {0};
-	int fd = cairn_file_create(values->out, &err);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	int status = trace_output_open(values->out, values->rotate, &session->output);
 
-	if (out) {
-		session->out = out;
-		return STATUS_YES;
-	}
-	if (fd >= 0)
-		close(fd);
-	return fd < 0 ? fail_err(fd, &err, STATUS_USAGE) : fail(STATUS_NOT_HERE, "no memory");
+	if (!status)
+		session->out = trace_output_stream(session->output);
+	return status;
+}
+
+/* In JSON the events have their depths. */
+static int open_graph(const struct trace_values *values, struct session *session)
+{
+	struct cairn_trace_graph_opts graph_opts = {.size = sizeof(graph_opts),
+						    .with_time = values->time != NULL};
+	struct cairn_err err = {0};
+	int r = 0;
+
+	if (values->graph && !values->json)
+		r = cairn_trace_graph_new(&graph_opts, &session->graph, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
 }
 
 static int open_aggregates(const struct trace_values *values, struct session *session)
@@ -564,6 +654,8 @@ static int go(const struct trace_values *values, const struct command *command,
 
 	if (!status)
 		status = open_aggregates(values, session);
+	if (!status)
+		status = open_graph(values, session);
 	if (!status)
 		status = add_probes(session, operands);
 	report_trouble(session);
@@ -594,6 +686,23 @@ static int check_which(const struct trace_values *v)
 	return STATUS_YES;
 }
 
+/* Options that cannot be together. An exit status. */
+static int check(const struct trace_values *values)
+{
+	bool is_table = aggregate_is_wanted(&values->aggregates);
+
+	if (values->format && values->json)
+		return fail(STATUS_USAGE, "--format is for text: with --json, list the values in "
+					  "the probe: 'FUNC(EXPR, ...)'");
+	if (values->graph && (is_table || values->stack || values->format))
+		return fail(STATUS_USAGE, "--graph shows calls in its own way: not with --format, "
+					  "--stack and sums of hits");
+	if (is_table && (values->format || values->time))
+		return fail(STATUS_USAGE, "%s is for events, and hits that are summed up make none",
+			    values->format ? "--format" : "--time");
+	return STATUS_YES;
+}
+
 static int run(void *v, const struct operands *operands)
 {
 	struct trace_values *values = v;
@@ -608,8 +717,10 @@ static int run(void *v, const struct operands *operands)
 	};
 	/* clang-format on */
 	struct command command = {0};
-	int status = STATUS_YES;
+	int status = check(values);
 
+	if (status)
+		return status;
 	session.wish.many = true;
 	session.wish.debug_dirs = values->debug_dirs;
 
@@ -627,12 +738,14 @@ static int run(void *v, const struct operands *operands)
 	trace_stack_close(&session);
 	cairn_trace_close(session.trace);
 	aggregate_close(&session);
+	cairn_trace_graph_free(session.graph);
 	free(session.mapped);
 	free(session.pids);
 	if (session.command_output)
 		close(session.command_output);
-	if (session.out != stdout && fclose(session.out))
-		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->out);
+	int e = trace_output_close(session.output);
+	if (e < 0)
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", values->out, strerror(-e));
 	command_fini(&command);
 	return status;
 }

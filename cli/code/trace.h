@@ -14,6 +14,8 @@
 /* More probed files have to wait for another trace until their sidecars are made. */
 #define KEPT_FILES_MAX 16
 
+struct trace_output;
+
 struct session {
 	struct cairn_trace *trace;
 	struct sidecar_wish wish;
@@ -24,7 +26,8 @@ struct session {
 	const struct cairn_sidecar *sidecars[KEPT_FILES_MAX];
 	const struct cairn_binary *sidecar_bins[KEPT_FILES_MAX];
 	size_t n_sidecars;
-	FILE *out; /* events, and in JSON the summary */
+	FILE *out;                   /* events, and in JSON the summary */
+	struct trace_output *output; /* of it; NULL: it is standard output */
 	bool json;
 	bool fail_on_loss;
 	uint32_t sample; /* one of so many hits; 0 and 1: all */
@@ -49,6 +52,7 @@ struct session {
 	uint64_t max_events; /* 0: no limit */
 	uint64_t n_events;
 	struct aggregate_session *aggregates; /* NULL: hits are events */
+	struct cairn_trace_graph *graph;      /* NULL: events are lines */
 	uint64_t every_ns;                    /* between tables; 0: one at the end */
 	struct stack_names *names;            /* of frames; NULL: no stacks are wanted */
 	int status;                           /* of what was written in the end */

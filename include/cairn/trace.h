@@ -62,6 +62,14 @@ enum cairn_trace_backend {
 	CAIRN_BACKEND_UPROBE_SESSION,
 };
 
+/* Which time of an event cairn_event_print() shows. */
+enum cairn_trace_time {
+	CAIRN_TIME_RELATIVE,  /* seconds since cairn_trace_attach() */
+	CAIRN_TIME_MONOTONIC, /* of CLOCK_MONOTONIC */
+	CAIRN_TIME_WALL,      /* date and time of day, ISO 8601 */
+	CAIRN_TIME_DELTA,     /* seconds since the last event of the same thread */
+};
+
 struct cairn_trace_opts {
 	/* sizeof(struct cairn_trace_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
@@ -150,6 +158,20 @@ struct cairn_trace_opts {
 	 * most CAIRN_TRACE_SAMPLE_MAX.
 	 */
 	uint32_t sample;
+	enum cairn_trace_time time;
+	/*
+	 * What cairn_event_print() prints of an event as text, instead of its own line: text with
+	 * fields, "{$time} {$comm} {len:08x}". The man page of cairn trace has all of it. Its
+	 * expressions are fetched at each site that has them; a probe without a list fetches only
+	 * those. NULL: the line that the contract of cairn_event_print() shows.
+	 */
+	const char *format;
+	/*
+	 * Follow the calls of all functions to their returns, and make an event of the entry, too.
+	 * Events then have a depth (struct cairn_event_call), and cairn_trace_graph_print() shows
+	 * them as a tree. Not with stacks, nor with aggregates.
+	 */
+	bool shows_calls;
 };
 
 /* Beyond it the 32 bits of a draw are rounded by more than a thousandth. */
@@ -162,7 +184,8 @@ struct cairn_trace_opts {
  * cairn_trace_open - get ready to add probes
  *
  * @opts  may be NULL: every process
- * Returns 0. -EINVAL: contradicting or unknown options. -ESRCH: no such process. -EACCES: no
+ * Returns 0. -EINVAL, -ERANGE: contradicting or unknown options, or a format that is none (err
+ * shows where, with a caret). -ESRCH: no such process. -EACCES: no
  * permission to look at it. -ENOMEM.
  * Cost: nothing is read yet. Threads: one at a time per handle, here and below. Signals: no.
  */
@@ -237,6 +260,7 @@ struct cairn_trace_value {
 	bool is_number;   /* computed: 8 bytes, extended by is_unsigned */
 	bool is_unsigned; /* of a number */
 	bool hex;
+	bool at_return;   /* it needs the return: $ret, $duration */
 	uint8_t bit_size; /* of a bit-field, else 0 */
 	const char *unit; /* of a number without a type: "ns"; NULL: it has none */
 };
@@ -267,6 +291,8 @@ struct cairn_trace_probe {
 	 * says why). A CAIRN_SITE_PART and a site with CAIRN_COUNT_MERGED do not count.
 	 */
 	uint32_t n_ready, n_refused;
+	/* In a trace that shows calls: why this probe's are hits only; NULL: they are followed. */
+	const char *not_followed;
 };
 
 /* A value at a site. */
@@ -405,9 +431,22 @@ struct cairn_event_value {
 	uint32_t n_targets;
 };
 
+enum cairn_call_moment {
+	CAIRN_CALL_NONE,  /* a hit that is not followed: an inlined copy, a line, a USDT probe */
+	CAIRN_CALL_ENTRY, /* values that need the return are unavailable */
+	CAIRN_CALL_RETURN,
+};
+
+struct cairn_event_call {
+	enum cairn_call_moment moment;
+	uint32_t depth;      /* calls that the thread is in, of those that are followed */
+	uint64_t entered_ns; /* of the call; CLOCK_MONOTONIC */
+};
+
 /* A hit of a site; borrowed during the callback. */
 struct cairn_event {
-	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	/* CLOCK_MONOTONIC; with $ret or $duration of the return */
+	uint64_t time_ns;
 	uint64_t since_ns; /* since cairn_trace_attach() */
 	uint32_t pid, tid;
 	char comm[16];
@@ -422,6 +461,20 @@ struct cairn_event {
 	 * cairn/stack.h; without frames there was no room for it, which is counted as lost.
 	 */
 	const struct cairn_thread_stack *stack;
+	enum cairn_trace_time time;        /* as cairn_trace_opts */
+	const struct trace_format *format; /* NULL: there is none */
+	/*
+	 * Nanoseconds since 1970. The offset from CLOCK_MONOTONIC is that of the moment when the
+	 * probes were attached.
+	 */
+	uint64_t wall_ns;
+	/*
+	 * Of CAIRN_TIME_DELTA, or if the format has it: since the last event of the thread, 0 if
+	 * that is later; the first event of a thread has none.
+	 */
+	bool has_delta;
+	uint64_t delta_ns;
+	const struct cairn_event_call *call; /* NULL: the trace does not show calls */
 };
 
 /*
@@ -464,6 +517,43 @@ int cairn_event_print_with(const struct cairn_event *event, enum cairn_value_sty
  */
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 			    enum cairn_value_style style, FILE *out);
+
+/*
+ * Calls as a tree, as uftrace and trace-cmd print them: an entry opens a brace, and its return
+ * closes it, with the duration. A call in which nothing happened is one line.
+ *
+ *	# DURATION     TID     FUNCTION
+ *	            [  1234] | parse(line="GET /") {
+ *	   0.412 us [  1234] |   hash(n=5) = 77;
+ *	   3.020 us [  1234] | } /\* parse *\/
+ *
+ * A call that an exception or longjmp() left, or whose event was lost, is closed when the thread is
+ * seen outside of it, and says so.
+ */
+struct cairn_trace_graph;
+
+struct cairn_trace_graph_opts {
+	size_t size;    /* sizeof(struct cairn_trace_graph_opts), set by the caller */
+	bool with_time; /* a column with each event's time */
+};
+
+/* Returns 0, -EINVAL or -ENOMEM. Threads: one at a time per handle, here and below. */
+int cairn_trace_graph_new(const struct cairn_trace_graph_opts *opts, struct cairn_trace_graph **ret,
+			  struct cairn_err *err);
+void cairn_trace_graph_free(struct cairn_trace_graph *g); /* takes NULL */
+
+/*
+ * cairn_trace_graph_print - one event of a trace with shows_calls
+ *
+ * An entry is kept back until the next event, which may be its return. Returns 0, -EINVAL: the
+ * trace does not show calls; -ENOMEM, or a negative errno from @out.
+ */
+int cairn_trace_graph_print(struct cairn_trace_graph *g, const struct cairn_event *event,
+			    FILE *out);
+/* Prints the entry that is kept back, for who waits. */
+int cairn_trace_graph_flush(struct cairn_trace_graph *g, FILE *out);
+/* After the last event: calls without an end are closed, and say so. */
+int cairn_trace_graph_end(struct cairn_trace_graph *g, FILE *out);
 
 /*
  * cairn_site_frames - the functions around a site, from the probed one outwards

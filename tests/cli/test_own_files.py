@@ -261,6 +261,7 @@ OTHER_WRITERS = {
     "cli/core/pager.c": "/dev/null", "cli/code/push_sender.c": "/dev/null", "cli/code/push_spool.c":
     "an empty file for a lock, and renames, within a folder "
     "that was judged before", "cli/house/keep.c": "/dev/null and /proc/self/oom_score_adj",
+    "cli/code/trace_output.c": "renames of the file that the writer made, to names beside it",
     "cli/types/layout_open.c": "a file of mkstemp(), for clang", "cli/types/layout_headers.c":
     "headers in a directory of mkdtemp(), for the preprocessor",
 }

@@ -199,6 +199,22 @@ struct trace_stack {
 	__u8 reserved[4];
 };
 
+/*
+ * Calls. In a trace that shows calls each of them has two records, one of its entry and one of its
+ * return; what is hit within it knows how deep that is. At the end of each record:
+ */
+enum trace_moment {
+	TRACE_AT_HIT,   /* no call that is followed: an inlined copy, an instruction */
+	TRACE_AT_ENTRY, /* of the record's values those that the entry has */
+	TRACE_AT_RETURN,
+};
+
+struct trace_call_ref {
+	__u64 entered_ns; /* of a return */
+	__u32 depth;      /* calls of the thread that were in progress, and are followed */
+	__u32 moment;     /* enum trace_moment */
+};
+
 /* Per probe and processor. */
 struct trace_counts_entry {
 	__u64 lost;
@@ -239,6 +255,7 @@ enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
  *
  *	file[0], file[1]  rax, rdx
  *	file[7]           the stack pointer of the entry
+ *	file[14]          the time of the entry
  *	file[16]          nanoseconds since the entry
  *	file[32..39]      what the entry's program left there
  *
@@ -246,6 +263,7 @@ enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
  * stands for numbers that the condition needs.
  */
 #define FETCH_FILE_SP         7
+#define FETCH_RETURN_ENTERED  14
 #define FETCH_RETURN_DURATION FETCH_FILE_IP
 #define FETCH_CONDITION_FAULT 31
 

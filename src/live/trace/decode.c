@@ -14,6 +14,8 @@ static const char text_unreadable[] = "memory cannot be read";
 static const char text_no_result[] =
 	"memory cannot be read, an index is not of its array, or a division by 0";
 
+static const char text_no_return[] = "the call has not returned yet";
+
 static void unreadable(struct decode_space *s, uint32_t i, uint64_t address, bool known)
 {
 	struct cairn_event_value *v = &s->values[i];
@@ -110,6 +112,20 @@ static void shift_bits(struct decode_space *s, uint32_t i, const struct value_la
 	v->n_bytes = (l->bit_size + 7u) / 8;
 }
 
+/* The end of a record of a trace that shows calls. */
+static void decode_call(const struct trace_probe *p, const uint8_t *rec, struct decode_space *s)
+{
+	struct trace_call_ref ref;
+
+	memcpy(&ref, rec + p->n_record - sizeof(ref), sizeof(ref));
+	s->call = (struct cairn_event_call){.depth = ref.depth, .entered_ns = ref.entered_ns};
+	if (ref.moment == TRACE_AT_ENTRY)
+		s->call.moment = CAIRN_CALL_ENTRY;
+	else if (ref.moment == TRACE_AT_RETURN)
+		s->call.moment = CAIRN_CALL_RETURN;
+	s->event.call = &s->call;
+}
+
 static void decode_value(const struct trace_probe *p, const struct trace_site *site, uint32_t i,
 			 const uint8_t *rec, uint32_t faults, struct decode_space *s)
 {
@@ -121,6 +137,11 @@ static void decode_value(const struct trace_probe *p, const struct trace_site *s
 	if (site->pub.values[i].unavailable) {
 		v->state = CAIRN_VALUE_UNAVAILABLE;
 		v->reason = site->pub.values[i].unavailable;
+		return;
+	}
+	if (v->what->at_return && s->event.call && s->call.moment == CAIRN_CALL_ENTRY) {
+		v->state = CAIRN_VALUE_UNAVAILABLE;
+		v->reason = text_no_return;
 		return;
 	}
 	if (p->pub.values[i].is_string) {
@@ -162,10 +183,14 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 		.n_values = p->pub.n_values,
 		.values = s->values,
 		.show_name = t->opts.show_name,
+		.time = t->opts.time,
+		.format = t->format,
 	};
 	s->n_targets = 0;
 	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));
 	s->event.comm[sizeof(s->event.comm) - 1] = 0;
+	if (t->opts.shows_calls)
+		decode_call(p, (const uint8_t *)rec, s);
 	for (uint32_t i = 0; i < p->pub.n_values; i++)
 		decode_value(p, site, i, (const uint8_t *)rec, rec->faults, s);
 	return true;

@@ -109,6 +109,7 @@ struct probe_value_text {
 	uint32_t most;        /* of str(p, most): bytes; 0: as many as of any string */
 	struct expr *n_bytes; /* of buf(p, n_bytes); NULL: it is none */
 	const char *unit;     /* of a weight; NULL: it has none */
+	bool is_of_format;    /* its position is in the format, not in the probe */
 };
 
 enum probe_kind {
@@ -124,6 +125,7 @@ struct probe_text {
 	bool has_list;
 	uint32_t n_values;
 	struct probe_value_text *values;
+	uint8_t *format_values;     /* by field of the format, the value's number; NULL without */
 	const char *condition_text; /* NULL without */
 	struct expr *condition;
 };
@@ -157,6 +159,13 @@ int probe_parse_number(struct arena *arena, const char *text, int64_t *range,
 /* "KEY, ...", at most @max of them. Errors as probe_parse(). */
 int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
 		     struct probe_value_text *ret, uint32_t *ret_n, struct cairn_err *err);
+
+/*
+ * An expression in a longer text, from *@at on; *@at is moved to what comes after it. Errors as
+ * probe_parse().
+ */
+int probe_parse_field(struct arena *arena, const char *text, uint32_t *at,
+		      struct probe_value_text *ret, struct cairn_err *err);
 
 /* States that something is wrong at @at of @text, with a caret. Returns @code. */
 __attribute__((format(printf, 5, 6))) int

@@ -346,6 +346,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 	set_filter(t, bpf);
 	bpf->rodata->sleepable = how.sleepable;
 	bpf->rodata->keeps = keeps_numbers(t);
+	bpf->rodata->shows_calls = t->opts.shows_calls;
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
 	bpf->bss->draw_below = trace_draw_below(t->opts.sample);

@@ -7,10 +7,12 @@
 
 #include "base/opts.h"
 #include "trace/aggregate.h"
+#include "trace/format.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
 #include "trace/returns.h"
 #include "trace/stacks.h"
+#include "trace/times.h"
 #include "trace/traced.h"
 #include "trace/weigh.h"
 #include "types/build.h"
@@ -51,6 +53,10 @@ static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 		return err_set(err, -EINVAL,
 			       "at most %d bytes of a string and %d of a value can be fetched",
 			       FETCHED_MAX - 1, FETCHED_MAX);
+	if (t->opts.shows_calls && t->opts.stack_frames)
+		return err_set(err, -EINVAL,
+			       "calls that are followed to their return have no "
+			       "stacks yet");
 	rc = t->opts.cgroup ? cgroup_find(t->opts.cgroup, &t->cgroup, err) : 0;
 	return rc < 0 ? rc : traced_take_opts(t, err);
 }
@@ -83,6 +89,8 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 	set_sizes(t);
 	if (t->opts.stack_frames)
 		e = stacks_want(t, STACKS_WHOLE, t->opts.stack_frames, err);
+	if (e == 0 && t->opts.format)
+		e = format_parse(&t->arena, t->opts.format, &t->format, err);
 	if (e < 0) {
 		cairn_trace_close(t);
 		return e;
@@ -110,6 +118,8 @@ void cairn_trace_close(struct cairn_trace *t)
 		return;
 	kernel_free(t->kernel);
 	stacks_free(t->stacks);
+	format_free(t->format);
+	times_free(t->times);
 	child_end(&t->child);
 	reports_close(&t->mappings);
 	traced_close(t);
@@ -148,6 +158,10 @@ static int parse_probe(struct cairn_trace *t, const char *probe, const struct pr
 	if (!text)
 		return err_nomem(err, "a probe");
 	*ret = text;
+	if (t->format) {
+		int e = probe_parse(&t->arena, probe, text, err);
+		return e < 0 ? e : format_add_values(t, text, err);
+	}
 	return t->weighs ? probe_parse_weighed(&t->arena, probe, text, err)
 			 : probe_parse(&t->arena, probe, text, err);
 }
@@ -419,6 +433,17 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 			 cairn_counted(refused + ready, "site").text, where, first->pub.refused);
 }
 
+/* Calls are counted by the programs of one size of record. */
+static void take_one_class(struct cairn_trace *t)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < t->probes.n; i++)
+		n = t->probes.p[i]->n_record > n ? t->probes.p[i]->n_record : n;
+	for (size_t i = 0; i < t->probes.n; i++)
+		t->probes.p[i]->n_record = n;
+}
+
 static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 {
 	uint64_t start = trace_now_ns();
@@ -430,12 +455,17 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 		e = aggregates_finish(t, err);
 	if (e < 0)
 		return e;
+	if (t->opts.shows_calls)
+		take_one_class(t);
 	uint64_t load = trace_now_ns();
 	e = kernel_load(t, &t->kernel, err);
 	t->load_ns = trace_now_ns() - load;
 	if (e < 0)
 		return e;
 	t->attached_at_ns = trace_now_ns();
+	e = times_begin(t, err);
+	if (e < 0)
+		return e;
 	if (t->aggregates)
 		t->aggregates->from_ns = t->attached_at_ns;
 	e = links_attach(t, &t->kernel->links, err);

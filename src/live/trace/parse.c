@@ -1016,3 +1016,18 @@ int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
 	} while (!p.code && is_punct(&p, P1(',')));
 	return parse_all(&p);
 }
+
+int probe_parse_field(struct arena *arena, const char *text, uint32_t *at,
+		      struct probe_value_text *ret, struct cairn_err *err)
+{
+	struct parser p = parser_of(arena, text, err);
+
+	p.pos = text + *at;
+	next(&p);
+	uint32_t from = p.at;
+	ret->expr = parse_or(&p);
+	ret->text = value_text(&p, from, p.at);
+	unwrap(&p, ret);
+	*at = p.at;
+	return p.code;
+}

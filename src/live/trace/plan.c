@@ -24,6 +24,7 @@
 #include "sites/usdt.h"
 #include "trace/aggregate.h"
 #include "trace/compile.h"
+#include "trace/format.h"
 #include "trace/move.h"
 #include "trace/returns.h"
 
@@ -237,8 +238,12 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 			  struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
-	const struct expr_scope scope = probe_scope(p);
-	int r = expr_type_value(&scope, v->expr, err);
+	struct expr_scope scope = probe_scope(p);
+	int r;
+
+	if (v->is_of_format)
+		scope.text = t->format->text;
+	r = expr_type_value(&scope, v->expr, err);
 
 	if (r == 0 && v->n_bytes)
 		r = expr_type_condition(&scope, v->n_bytes, err);
@@ -250,14 +255,14 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 	bool pointer =
 		e->is_path ? !e->is_address && type_is_char_pointer(types, e->type) : e->is_text;
 	if ((v->as_string || v->n_bytes) && !expr_may_be_string(&scope, e))
-		return probe_error(err, -EINVAL, p->text->text, e->at,
+		return probe_error(err, -EINVAL, scope.text, e->at,
 				   "%s needs a pointer or an "
 				   "array",
 				   v->n_bytes ? "buf()" : ":str");
 	*ret = (struct cairn_trace_value){
 		.text = v->text,
 		.type = e->is_address ? 0 : e->type,
-		.listed = listed,
+		.listed = listed && !v->is_of_format,
 		.is_string = v->as_string || (pointer && !v->hex && !v->n_bytes),
 		.is_bytes = v->n_bytes != NULL,
 		.is_number = !e->is_path,
@@ -321,6 +326,14 @@ static uint32_t record_size(const struct trace_probe *p, uint32_t needed)
 	return p->returns ? returns_class(needed) : trace_record_class(needed, &class);
 }
 
+/* What comes after the values, at the end of a record. */
+static uint32_t n_end_of_record(const struct cairn_trace *t)
+{
+	if (t->stacks)
+		return sizeof(struct trace_stack_ref);
+	return t->opts.shows_calls ? sizeof(struct trace_call_ref) : 0;
+}
+
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	enum { MANY_VALUES = 16 };
@@ -338,7 +351,8 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		return err_nomem(err, "a probe");
 	p->pub.values = values;
 	p->pub.n_values = text->n_values;
-	for (uint32_t i = 0; i < text->n_values; i++) {
+	r = t->opts.shows_calls ? returns_of_calls(t, p, err) : 0;
+	for (uint32_t i = 0; i < text->n_values && r == 0; i++) {
 		text->values[i].text = unique_text(t, values, i, &text->values[i]);
 		if (!text->values[i].text)
 			return err_nomem(err, "a probe");
@@ -347,9 +361,13 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 			r = returns_take_bytes(t, p, &text->values[i], i, err);
 		else if (r == 0)
 			r = returns_take(t, p, (const struct expr **)&text->values[i].expr, i, err);
-		if (r < 0)
-			return r;
+		values[i].at_return = returns_needs(text->values[i].expr) ||
+				      returns_needs(text->values[i].n_bytes);
 	}
+	if (r == 0 && t->format)
+		r = format_plan(t, p, err);
+	if (r < 0)
+		return r;
 	if (text->condition) {
 		const struct expr_scope scope = probe_scope(p);
 		r = expr_type_condition(&scope, text->condition, err);
@@ -360,11 +378,10 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	}
 	/* Targets are the first to go: many values need the operations, long strings the room. */
 	unsigned int targets = p->pub.n_values > MANY_VALUES ? 1 : TARGETS_MAX;
-	uint32_t stack = t->stacks ? sizeof(struct trace_stack_ref) : 0;
-	uint32_t needed = lay_out(t, p, targets) + stack;
+	uint32_t end = n_end_of_record(t), needed = lay_out(t, p, targets) + end;
 	p->n_record = record_size(p, needed);
 	while (!p->n_record && targets--) {
-		needed = lay_out(t, p, targets) + stack;
+		needed = lay_out(t, p, targets) + end;
 		p->n_record = record_size(p, needed);
 	}
 	if (!p->n_record)

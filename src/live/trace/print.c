@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events as lines of text or JSON. Types print their own values; the text around them is printed
- * here.
+ * Events as lines of text or JSON. Their values are printed by print_value.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,215 +8,23 @@
 
 #include <cairn/text.h>
 
-#include "base/utf8.h"
-#include "trace/trace.h"
-
-static bool is_own_symbol(const struct cairn_function *function, const char *symbol)
-{
-	return !strcmp(symbol, function->name) ||
-	       (function->linkage_name && !strcmp(symbol, function->linkage_name));
-}
-
-enum {
-	/*
-	 * For an event's site, which is one line with all its values: a name longer than that is
-	 * cut.
-	 */
-	WHERE_MAX = 1024,
-};
-
-static size_t name_as_it_is(const char *linker_name, const char *name, char *buf, size_t size)
-{
-	int n = snprintf(buf, size, "%s", name ? name : linker_name);
-	return n < 0 ? 0 : (size_t)n;
-}
-
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site,
-		       cairn_show_name show_name, char *buf, size_t size)
-{
-	uint64_t off =
-		(uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
-	bool is_inlined = site->kind == CAIRN_SITE_INLINED ||
-			  (site->kind == CAIRN_SITE_PLACE && site->n_chain);
-	char name[WHERE_MAX];
-	int n;
-
-	if (!show_name)
-		show_name = name_as_it_is;
-	if (is_inlined && site->container) {
-		show_name(site->symbol, site->container, name, sizeof(name));
-		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, name,
-			     site->container_off < 0 ? "-" : "+", off);
-	} else if (is_inlined) {
-		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
-	} else if (site->kind == CAIRN_SITE_PLACE && site->symbol) {
-		show_name(site->symbol, NULL, name, sizeof(name));
-		n = snprintf(buf, size, "in %s+0x%" PRIx64, name, site->symbol_off);
-	} else if (site->kind == CAIRN_SITE_PLACE) {
-		n = snprintf(buf, size, "at 0x%" PRIx64, site->at.v);
-	} else if (site->symbol && site->symbol_off == 0 &&
-		   !is_own_symbol(function, site->symbol)) {
-		show_name(site->symbol, NULL, name, sizeof(name));
-		n = snprintf(buf, size, "entry of %s", name);
-	} else {
-		n = snprintf(buf, size, "entry");
-	}
-	return n < 0 ? 0 : (size_t)n;
-}
-
-static void put_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
-{
-	static const char letters[] = "\"\\\n\t\r", names[] = "\"\\ntr";
-
-	for (size_t i = 0; i < n;) {
-		uint32_t c = 0;
-		size_t len = utf8_length(s + i, n - i, &c);
-		const char *letter = len == 1 && s[i] ? strchr(letters, s[i]) : NULL;
-		if (letter)
-			fprintf(out, "\\%c", names[letter - letters]);
-		else if (len && utf8_is_safe(c))
-			fwrite(s + i, 1, len, out);
-		else if (json)
-			fprintf(out, "\\u%04x", len ? c : 0xfffd);
-		else
-			fprintf(out, "\\%03o", s[i]), len = 1;
-		i += len ? len : 1;
-	}
-}
-
-static void put_string(const uint8_t *s, size_t n, bool json, FILE *out)
-{
-	fputc('"', out);
-	put_escaped(s, n, json, out);
-	fputc('"', out);
-}
-
-static void put_text(const char *s, FILE *out)
-{
-	put_string((const uint8_t *)s, strlen(s), true, out);
-}
-
-static void put_absent(const struct cairn_event_value *v, bool json, FILE *out)
-{
-	bool unreadable = v->state == CAIRN_VALUE_UNREADABLE;
-
-	if (json) {
-		fprintf(out, "{\"%s\":", unreadable ? "unreadable" : "unavailable");
-		put_text(v->reason, out);
-		fputc('}', out);
-		return;
-	}
-	if (unreadable && !strcmp(v->reason, "NULL"))
-		fputs("NULL", out);
-	else
-		fprintf(out, "<%s%s%s>", unreadable ? "unreadable" : "unavailable",
-			unreadable && v->reason[0] == 'a' ? " " : ": ", v->reason);
-}
-
-/* A bit-field at bit 0 is a member at offset 0. */
-static int print_bits(const struct cairn_event *event, const struct cairn_event_value *v,
-		      uint8_t bits, const struct cairn_value_opts *opts, FILE *out)
-{
-	struct cairn_member m = {.type = v->what->type, .bit_size = bits};
-
-	return cairn_value_print_member(event->probe->types, &m, v->bytes, v->n_bytes, opts, out);
-}
-
-/* Only the fetched bytes of the process's memory are known. */
-static size_t read_target(void *ctx, uint64_t at, void *to, size_t n)
-{
-	const struct cairn_event_value *v = ctx;
-
-	for (uint32_t i = 0; i < v->n_targets; i++) {
-		const struct cairn_event_target *t = &v->targets[i];
-		uint64_t off = at - t->at;
-		if (at < t->at || off >= t->n_bytes)
-			continue;
-		if (!t->bytes)
-			return CAIRN_VALUE_UNREADABLE_MEMORY;
-		n = n < t->n_bytes - off ? n : (size_t)(t->n_bytes - off);
-		memcpy(to, t->bytes + off, n);
-		return n;
-	}
-	return 0;
-}
-
-static int print_value(const struct cairn_event *event, const struct cairn_event_value *v,
-		       bool json, FILE *out)
-{
-	struct cairn_value_opts opts = {.size = sizeof(opts),
-					.style = json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
-					.hex = v->what->hex,
-					.raw = v->what->hex,
-					.read = read_target,
-					.read_ctx = (void *)(uintptr_t)v};
-	uint64_t number = 0;
-
-	if (v->what->bit_size)
-		return print_bits(event, v, v->what->bit_size, &opts, out);
-	if (v->what->type || v->n_bytes > 8)
-		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes,
-					 &opts, out);
-	memcpy(&number, v->bytes, v->n_bytes);
-	if (v->what->is_number && !v->what->hex) {
-		fprintf(out, v->what->is_unsigned ? "%" PRIu64 : "%" PRId64, number);
-		return 0;
-	}
-	if (v->what->unit && !v->what->hex) {
-		fprintf(out, json ? "%" PRIu64 : "%" PRIu64 " %s", number, v->what->unit);
-		return 0;
-	}
-	/* An address. */
-	fprintf(out, json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, number);
-	return 0;
-}
-
-/* In JSON, where text is UTF-8, two digits for each. */
-static void put_bytes(const struct cairn_event_value *v, bool json, FILE *out)
-{
-	if (!json) {
-		put_string(v->bytes, v->n_bytes, false, out);
-		fputs(v->truncated ? "..." : "", out);
-		return;
-	}
-	fputc('"', out);
-	for (uint32_t i = 0; i < v->n_bytes; i++)
-		fprintf(out, "%02x", v->bytes[i]);
-	fputc('"', out);
-}
-
-int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
-			    enum cairn_value_style style, FILE *out)
-{
-	bool json = style == CAIRN_VALUE_JSON;
-
-	if (i >= event->n_values)
-		return -EINVAL;
-	const struct cairn_event_value *v = &event->values[i];
-	if (v->state != CAIRN_VALUE_OK) {
-		put_absent(v, json, out);
-		return ferror(out) ? -EIO : 0;
-	}
-	if (v->what->is_bytes) {
-		put_bytes(v, json, out);
-		return ferror(out) ? -EIO : 0;
-	}
-	if (!v->what->is_string)
-		return print_value(event, v, json, out);
-	put_string(v->bytes, v->n_bytes, json, out);
-	if (v->truncated && !json)
-		fputs("...", out);
-	return ferror(out) ? -EIO : 0;
-}
+#include "trace/format.h"
+#include "trace/print.h"
+#include "trace/times.h"
 
 static int print_text(const struct cairn_event *e, FILE *out)
 {
 	char where[WHERE_MAX];
 
-	cairn_site_text(e->probe->function, e->site->site, e->show_name, where, sizeof(where));
-	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
-		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
-	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
+	if (e->format) {
+		int r = format_print(e, out);
+		fputc('\n', out);
+		return r;
+	}
+	print_where(e, where, sizeof(where));
+	print_time(e, out);
+	fprintf(out, " %u/%u ", e->pid, e->tid);
+	print_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
 	fputc(' ', out);
 	cairn_quote_put(e->probe->function->name, CAIRN_QUOTE_TEXT, out);
 	fputc(' ', out);
@@ -249,13 +56,25 @@ static void put_site(const struct cairn_function *function, const struct cairn_s
 
 	fprintf(out, ",\"kind\":\"%s\",\"site\":", kind_word(site));
 	cairn_site_text(function, site, NULL, where, sizeof(where));
-	put_text(where, out);
+	print_json_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
 	if (site->n_chain && site->chain[0].call_file) {
 		fputs(",\"call_file\":", out);
-		put_text(site->chain[0].call_file, out);
+		print_json_text(site->chain[0].call_file, out);
 		fprintf(out, ",\"call_line\":%u", site->chain[0].call_line);
 	}
+}
+
+static void put_call(const struct cairn_event *e, FILE *out)
+{
+	const struct cairn_event_call *call = e->call;
+
+	if (call->moment)
+		fprintf(out, ",\"call\":\"%s\"",
+			call->moment == CAIRN_CALL_ENTRY ? "entry" : "return");
+	fprintf(out, ",\"depth\":%u", call->depth);
+	if (call->moment == CAIRN_CALL_RETURN)
+		fprintf(out, ",\"duration_ns\":%" PRIu64, e->time_ns - call->entered_ns);
 }
 
 static int print_json(const struct cairn_event *e, FILE *out)
@@ -265,15 +84,16 @@ static int print_json(const struct cairn_event *e, FILE *out)
 	fprintf(out,
 		"{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"pid\":%u,\"tid\":%u,\"comm\":",
 		e->time_ns, e->since_ns, e->pid, e->tid);
-	put_text(e->comm, out);
+	print_json_text(e->comm, out);
+	print_time_members(e, out);
 	fputs(",\"function\":", out);
-	put_text(e->probe->function->name, out);
+	print_json_text(e->probe->function->name, out);
 	put_site(e->probe->function, e->site->site, out);
 	fputs(",\"args\":{", out);
 	for (uint32_t i = 0; i < e->n_values; i++) {
 		if (i)
 			fputc(',', out);
-		put_text(e->values[i].what->text, out);
+		print_json_text(e->values[i].what->text, out);
 		fputc(':', out);
 		int r = cairn_event_value_print(e, i, CAIRN_VALUE_JSON, out);
 		if (r < 0)
@@ -281,6 +101,8 @@ static int print_json(const struct cairn_event *e, FILE *out)
 		any |= e->values[i].truncated;
 	}
 	fputc('}', out);
+	if (e->call)
+		put_call(e, out);
 	if (any) {
 		const char *separator = "";
 		fputs(",\"truncated\":[", out);
@@ -288,7 +110,7 @@ static int print_json(const struct cairn_event *e, FILE *out)
 			if (!e->values[i].truncated)
 				continue;
 			fputs(separator, out);
-			put_text(e->values[i].what->text, out);
+			print_json_text(e->values[i].what->text, out);
 			separator = ",";
 		}
 		fputc(']', out);

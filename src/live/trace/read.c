@@ -11,6 +11,7 @@
 #include "trace/kernel.h"
 #include "trace/stacks.h"
 #include "trace/traced.h"
+#include "trace/times.h"
 #include "trace.skel.h"
 
 /*
@@ -50,7 +51,11 @@ static int deliver(struct cairn_trace *t, const void *data, size_t size)
 	}
 	if (t->stacks && add_stack(t, data, &s->event) < 0)
 		return -ENOMEM;
-	t->probes.p[s->event.site->probe]->events++;
+	if (times_note(t->times, &s->event) < 0)
+		return -ENOMEM;
+	/* The event of a call is its return. */
+	if (!s->event.call || s->call.moment != CAIRN_CALL_ENTRY)
+		t->probes.p[s->event.site->probe]->events++;
 	k->n_delivered++;
 	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
 	/*

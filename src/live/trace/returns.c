@@ -18,6 +18,7 @@
 #include "sites/convention.h"
 #include "trace/aggregate.h"
 #include "trace/exits.h"
+#include "trace/format.h"
 
 /* ---- where return probes do no harm ---- */
 
@@ -120,7 +121,8 @@ static bool is_named(const struct cairn_trace *t, const struct trace_probe *p)
 {
 	const struct aggregates *a = t->aggregates;
 
-	if (is_named_in(p->text->text) || (a && is_named_in(a->by)))
+	if (t->opts.shows_calls || is_named_in(p->text->text) || (a && is_named_in(a->by)) ||
+	    (t->format && is_named_in(t->format->text)))
 		return true;
 	for (uint32_t i = 0; a && i < a->n_numbers; i++)
 		if (is_named_in(a->numbers[i]))
@@ -178,6 +180,12 @@ static int own_returns(struct cairn_trace *t, struct trace_probe *p, struct cair
 	if (!p->returns)
 		p->returns = arena_alloc(&t->arena, sizeof(*p->returns));
 	return p->returns ? 0 : err_nomem(err, "a probe");
+}
+
+int returns_of_calls(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	p->pub.not_followed = p->no_returns;
+	return own_returns(t, p, err);
 }
 
 /* Replaces a part that the entry can compute by the number that it keeps. */
@@ -330,7 +338,13 @@ int returns_take_condition(struct cairn_trace *t, struct trace_probe *p, struct 
 			       "%s: with $ret or $duration a probe has at most %d values",
 			       p->text->text, FETCH_CONDITION_FAULT);
 	r = own_returns(t, p, err);
-	return r < 0 ? r : split_condition(t, p, condition, err);
+	r = r < 0 ? r : split_condition(t, p, condition, err);
+	if (r == 0 && t->opts.shows_calls && p->returns->at_return)
+		return probe_error(err, -EOPNOTSUPP, p->text->text,
+				   (uint32_t)(p->text->condition_text - p->text->text),
+				   "a call is shown when it begins, so its condition cannot have "
+				   "$ret or $duration");
+	return r;
 }
 
 uint32_t returns_class(uint32_t n_bytes)
@@ -391,7 +405,7 @@ int returns_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct
 	struct abi_param type = {.type = p->pub.function->return_type};
 	bool is_certain = !p->by_exits || convention_is_word(p->pub.types, type.type);
 
-	if (!p->returns || site->pub.site->kind != CAIRN_SITE_OUT_OF_LINE)
+	if (!p->returns || p->no_returns || site->pub.site->kind != CAIRN_SITE_OUT_OF_LINE)
 		return 0;
 	result = arena_alloc(&t->arena, sizeof(*result));
 	if (!result || abi_result(p->pub.types, &type, &t->arena, result) < 0)

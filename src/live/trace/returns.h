@@ -59,6 +59,12 @@ int returns_take_bytes(struct cairn_trace *t, struct trace_probe *p, struct prob
 /* The same of the condition, after all values. */
 int returns_take_condition(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
+/*
+ * In a trace that shows calls: the probe's calls are followed, whatever its values are, unless they
+ * cannot be. Returns 0 or -ENOMEM.
+ */
+int returns_of_calls(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
+
 /* The smallest record, or slot, of probes that follow their calls; 0: none is large enough. */
 uint32_t returns_class(uint32_t n_bytes);
 

@@ -25,6 +25,9 @@
  *	load.c, attach.c, verify.c  the kernel side; they share kernel.h
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
+ *	read.c, decode.c, print.c, print_value.c  events; the printers share print.h
+ *	times.c  the kinds of time; format.c, format_print.c  events in the user's words
+ *	graph.c  calls as a tree
  *	read.c, decode.c, print.c  events
  *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_quantiles.c, aggregate_print.c  hits
  *	that are summed up
@@ -54,7 +57,9 @@
 /* Functions, which a pattern may have thousands of. */
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
+struct format_use;
 struct mover;
+struct trace_format;
 struct traced;
 struct trace_stacks;
 struct aggregates;
@@ -116,9 +121,10 @@ struct trace_probe {
 	/* In a trace with aggregates, parallel to pub.values; their bits are per aggregate. */
 	struct aggregate_part *parts;
 	uint8_t is_signed;
-	const char *no_returns;        /* as in expr_scope */
-	bool by_exits;                 /* calls are followed by probes on return instructions */
-	struct probe_returns *returns; /* NULL: a hit is complete at once */
+	const char *no_returns;          /* as in expr_scope */
+	bool by_exits;                   /* calls are followed by probes on return instructions */
+	struct probe_returns *returns;   /* NULL: a hit is complete at once */
+	const struct format_use *format; /* by field of the format; NULL without */
 };
 
 struct trace_program {
@@ -140,6 +146,8 @@ struct cairn_trace {
 	bool weighs;                   /* hits have a number, and no values: weigh.h */
 	struct aggregates *aggregates; /* hits are summed up: aggregate.h; NULL: they are events */
 	struct trace_stacks *stacks;   /* of hits: stacks.h; NULL: none are wanted */
+	struct trace_format *format;   /* of events: format.h; NULL: their own line */
+	struct trace_times *times;     /* times.h; NULL until attached */
 	uint32_t string_bytes;         /* fetched at most, with the NUL: a power of two */
 	uint32_t string_shown;         /* of them, without it */
 	uint32_t value_bytes;
@@ -310,6 +318,7 @@ uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);
  */
 struct decode_space {
 	struct cairn_event event;
+	struct cairn_event_call call;
 	struct cairn_event_value values[FETCH_VALUES_MAX];
 	uint8_t bits[FETCH_VALUES_MAX][8]; /* bit-fields, shifted to bit 0 */
 	char reasons[FETCH_VALUES_MAX][40];

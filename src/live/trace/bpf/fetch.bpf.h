@@ -225,6 +225,7 @@ struct run {
 	__u32 pc;
 	__u32 faults;
 	int result;
+	__u32 depth;                  /* of the hit in calls, where they are shown */
 	struct trace_stack_ref stack; /* of the hit, where it is wanted */
 };
 

@@ -116,6 +116,7 @@ static __noinline int is_on_another_stack(__u64 last, __u64 frame)
 /* What a hit at a return knows; docs/fetch.md. */
 static __always_inline void begin_return(struct run *r, const struct trace_call *call)
 {
+	r->m.file[FETCH_RETURN_ENTERED] = call->time_ns;
 	r->m.file[FETCH_RETURN_DURATION] -= call->time_ns;
 	if (keeps)
 		__builtin_memcpy(&r->m.file[FETCH_KEPT], call->kept, sizeof(call->kept));
@@ -180,6 +181,24 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 			REPEAT(fetch_step_##size, w);                                              \
 		return 0;                                                                          \
 	}                                                                                          \
+	/* The record of an entry is what the call has so far. */                                  \
+	static __noinline int send_entry_##size(                                                   \
+		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 time_ns)   \
+	{                                                                                          \
+		struct trace_record *rec = bpf_ringbuf_reserve(&ring, size, 0);                    \
+                                                                                                   \
+		if (!rec) {                                                                        \
+			count(entry->probe, LOST);                                                 \
+			return 0;                                                                  \
+		}                                                                                  \
+		bpf_probe_read_kernel(rec, size, w->rec);                                          \
+		begin_record(rec, w->run, site);                                                   \
+		rec->time_ns = time_ns;                                                            \
+		rec->faults = w->run->faults;                                                      \
+		put_call((char *)rec, size, w->run, time_ns, TRACE_AT_ENTRY);                      \
+		bpf_ringbuf_submit(rec, wakeup(size));                                             \
+		return 0;                                                                          \
+	}                                                                                          \
 	static __noinline int enter_call_##size(struct work *w,                                    \
 						const struct trace_site_entry *entry, __u32 site)  \
 	{                                                                                          \
@@ -217,6 +236,23 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 					 sizeof(c->at[at].call.kept));                             \
 		c->at[at].call.time_ns = bpf_ktime_get_ns();                                       \
 		count(entry->probe, ENTERED);                                                      \
+		if (shows_calls) {                                                                 \
+			w->run->depth = at;                                                        \
+			send_entry_##size(w, entry, site, c->at[at].call.time_ns);                 \
+		}                                                                                  \
+		return 0;                                                                          \
+	}                                                                                          \
+	/* A hit that is no call: how deep it is. */                                               \
+	static __noinline int note_depth_##size(struct run *r)                                     \
+	{                                                                                          \
+		struct trace_calls_##size *c = own_calls_##size(0);                                \
+                                                                                                   \
+		r->depth = 0;                                                                      \
+		if (!c)                                                                            \
+			return 0;                                                                  \
+		if (!is_apart_##size(c, r->m.file[FETCH_FILE_SP]))                                 \
+			forget_##size(c, r->m.file[FETCH_FILE_SP]);                                \
+		r->depth = c->n;                                                                   \
 		return 0;                                                                          \
 	}                                                                                          \
 	static __noinline int find_call_##size(const struct trace_calls_##size *c, __u64 frame,    \
@@ -250,6 +286,7 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 		c->at[at].call.site = NO_SITE;                                                     \
 		if (at + 1 == c->n)                                                                \
 			c->n = at;                                                                 \
+		w->run->depth = at;                                                                \
 		w->rec = c->at[at].record;                                                         \
 		begin_return(w->run, &c->at[at].call);                                             \
 		return 1;                                                                          \
@@ -285,7 +322,11 @@ static __always_inline void note_return(struct run *r, int moment)
 		}                                                                                  \
 		bpf_probe_read_kernel(rec, size, w->rec);                                          \
 		begin_record(rec, w->run, site);                                                   \
+		rec->time_ns = w->run->m.file[FETCH_RETURN_ENTERED] +                              \
+			       w->run->m.file[FETCH_RETURN_DURATION];                              \
 		w->rec = (char *)rec;                                                              \
+		put_call(w->rec, size, w->run, w->run->m.file[FETCH_RETURN_ENTERED],               \
+			 TRACE_AT_RETURN);                                                         \
 		if (!store_registers(w->run, w->rec, size))                                        \
 			REPEAT(fetch_step_##size, w);                                              \
 		rec->faults = w->run->faults;                                                      \
@@ -315,6 +356,8 @@ static __always_inline void note_return(struct run *r, int moment)
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
 		} else {                                                                           \
+			if (shows_calls)                                                           \
+				note_depth_##size(w.run);                                          \
 			if (is_wanted(&w, entry))                                                  \
 				record_##size(&w, entry, site);                                    \
 		}                                                                                  \

@@ -500,6 +500,22 @@ static __always_inline void put_stack(char *rec, const __u32 rec_size, const str
 		*(struct trace_stack_ref *)(rec + rec_size - sizeof(r->stack)) = r->stack;
 }
 
+/* Whether calls have a record of their entry, too, and all records their depth. */
+const volatile __u8 shows_calls = 0;
+
+/* Where it is, if the trace shows calls: the end of the record. */
+static __always_inline void put_call(char *rec, const __u32 rec_size, const struct run *r,
+				     __u64 entered_ns, __u32 moment)
+{
+	struct trace_call_ref *ref = (void *)(rec + rec_size - sizeof(*ref));
+
+	if (!shows_calls)
+		return;
+	ref->entered_ns = entered_ns;
+	ref->depth = r->depth;
+	ref->moment = moment;
+}
+
 /* A program with stacks, and one without. */
 #define HIT(name, size, with_stack)                                                                \
 	SEC("uprobe")                                                                              \
@@ -555,6 +571,7 @@ static __always_inline void begin_record(struct trace_record *rec, const struct 
 		begin_record(rec, w->run, site);                                                   \
 		w->rec = (char *)rec;                                                              \
 		put_stack(w->rec, size, w->run);                                                   \
+		put_call(w->rec, size, w->run, 0, TRACE_AT_HIT);                                   \
 		if (!store_registers(w->run, w->rec, size))                                        \
 			REPEAT(fetch_step_##size, w);                                              \
 		rec->faults = w->run->faults;                                                      \
