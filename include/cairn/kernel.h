@@ -126,5 +126,21 @@ int cairn_kernel_bind(struct cairn_kernel *kernel, const struct cairn_binary *bi
  */
 bool cairn_kernel_address(const struct cairn_kernel *kernel, struct cairn_vaddr at, uint64_t *ret);
 
+/*
+ * cairn_kernel_kprobe_type - the type of perf events that are kprobes
+ *
+ * Returns it, or -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS). Cost: a small file.
+ */
+int cairn_kernel_kprobe_type(const struct cairn_kernel *kernel);
+
+/*
+ * Whether what was opened is still loaded. False of a module that was unloaded, also when it was
+ * loaded again: its code is elsewhere then. Cost: one stat(2).
+ */
+bool cairn_kernel_is_there(const struct cairn_kernel *kernel);
+
+/* Whether lockdown(7) forbids probes: its mode is confidentiality. Cost: a small file. */
+bool cairn_kernel_is_locked(const struct cairn_kernel *kernel);
+
 CAIRN_END_DECLS
 #endif

@@ -258,9 +258,78 @@ static void missing_memory_is_an_error(void **state)
 	free(bytes);
 }
 
+static struct cairn_kernel *opened(const char *module)
+{
+	const struct cairn_kernel_opts opts = {
+		.size = sizeof(opts), .module = module, .root = root};
+	struct cairn_kernel *k;
+	struct cairn_err err = {0};
+
+	if (cairn_kernel_open(&opts, &k, &err) < 0)
+		fail_msg("%s", err.msg);
+	return k;
+}
+
+static void what_the_kernel_allows_is_read(void **state)
+{
+	struct cairn_kernel *k = opened(NULL);
+
+	assert_int_equal(cairn_kernel_kprobe_type(k), -EOPNOTSUPP);
+	put_text("sys/bus/event_source/devices/kprobe/type", "nonsense\n");
+	assert_int_equal(cairn_kernel_kprobe_type(k), -EOPNOTSUPP);
+	put_text("sys/bus/event_source/devices/kprobe/type", "8\n");
+	assert_int_equal(cairn_kernel_kprobe_type(k), 8);
+	assert_false(cairn_kernel_is_locked(k));
+	put_text("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	assert_false(cairn_kernel_is_locked(k));
+	put_text("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	assert_true(cairn_kernel_is_locked(k));
+	assert_true(cairn_kernel_is_there(k));
+	cairn_kernel_close(k);
+}
+
+static void put_module(void)
+{
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+		uint8_t id[8];
+	} note = {{4, 8, NT_GNU_BUILD_ID}, "GNU", "module1"};
+
+	put("sys/module/sample/notes/.note.gnu.build-id", &note, sizeof(note));
+	put_text("sys/module/sample/sections/.text", "0xffffffffc0000000\n");
+}
+
+static void move(const char *from, const char *to)
+{
+	char a[256], b[256];
+
+	snprintf(a, sizeof(a), "%s/sys/module/%s", root, from);
+	snprintf(b, sizeof(b), "%s/sys/module/%s", root, to);
+	assert_int_equal(rename(a, b), 0);
+}
+
+static void a_module_that_was_loaded_again_is_another_one(void **state)
+{
+	put_module();
+	struct cairn_kernel *k = opened("sample");
+
+	assert_true(cairn_kernel_is_there(k));
+	move("sample", "unloaded");
+	assert_false(cairn_kernel_is_there(k));
+	put_module();
+	assert_false(cairn_kernel_is_there(k));
+	cairn_kernel_close(k);
+	k = opened("sample");
+	assert_true(cairn_kernel_is_there(k));
+	cairn_kernel_close(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_kernel_allows_is_read),
+		cmocka_unit_test(a_module_that_was_loaded_again_is_another_one),
 		cmocka_unit_test(code_is_where_it_was_loaded_and_freed_code_is_nowhere),
 		cmocka_unit_test(another_build_and_another_order_are_refused),
 		cmocka_unit_test(hidden_addresses_are_refused),

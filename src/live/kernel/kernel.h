@@ -8,6 +8,7 @@
  *	files.c     the files in which a kernel or a module may be
  *	image.c     an ELF file made of symbols and addresses
  *	names.c     names and paths, for all of them
+ *	state.c     what the kernel allows, and whether a module is still loaded
  */
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
@@ -37,6 +38,7 @@ struct cairn_kernel {
 	char *release;
 	uint8_t *build_id;
 	size_t build_id_len;
+	uint64_t folder;                     /* of a module in sysfs: its inode */
 	uint64_t text;                       /* address of the kernel's first code; 0 of a module */
 	VEC(struct kernel_section) sections; /* of a module, by address */
 	VEC(struct kernel_piece) pieces;
@@ -56,6 +58,9 @@ bool kernel_is_build(const struct cairn_kernel *k, const struct cairn_binary *bi
 
 /* "the kernel", or the module's name: for messages. */
 const char *kernel_name(const struct cairn_kernel *k);
+
+/* Notes which of the modules of that name is loaded. Returns 0 or -ENOMEM. */
+int kernel_see_folder(struct cairn_kernel *k, struct cairn_err *err);
 
 /* ---- kallsyms.c ---- */
 

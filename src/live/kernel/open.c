@@ -224,7 +224,8 @@ static int see_module(struct cairn_kernel *k, struct cairn_err *err)
 		return not_loaded(k, err);
 	if (rc <= 0)
 		return rc < 0 ? rc : no_build_id(k, folder, err);
-	return see_sections(k, err);
+	rc = kernel_see_folder(k, err);
+	return rc < 0 ? rc : see_sections(k, err);
 }
 
 /* ---- open and close ---- */
