@@ -7,7 +7,6 @@ oracle is the kernel: its kallsyms for addresses; for hazards what it does when 
 each of a sample of sites, which it refuses exactly where there is a hazard.
 """
 import collections
-import glob
 import json
 import os
 import re
@@ -67,31 +66,6 @@ cairn sites --running --sidecar /kernel.cairn --no-cache tcp_ack 2>&1
 echo "status $?"
 echo "end hidden"
 """
-
-
-def pairs():
-    """[(vmlinuz, vmlinux)] of one build each."""
-    found = [(k, os.path.join(os.path.dirname(k), 'vmlinux')) for k in sorted(
-        glob.glob(os.path.expanduser('~/.cache/cairn-kernels/*/vmlinuz')))]
-    lab = os.environ.get('CAIRN_LAB') or os.path.expanduser(
-        '~/.cache/cairn-lab')
-    for vmlinux in glob.glob(
-            os.path.join(lab, 'x/*-dbg/usr/lib/debug/boot/vmlinux-*')):
-        name = os.path.basename(vmlinux).removeprefix('vmlinux-')
-        found += [
-            (k, vmlinux)
-            for k in glob.glob(os.path.join(lab, 'x/*/boot/vmlinuz-' + name))
-        ]
-    chosen = {}
-    for kernel, vmlinux in found:
-        if os.path.exists(vmlinux):
-            notes = subprocess.run(['readelf', '-n', vmlinux],
-                                   capture_output=True,
-                                   text=True,
-                                   check=False).stdout
-            chosen.setdefault(tuple(re.findall(r'Build ID: (\w+)', notes)),
-                              (kernel, vmlinux))
-    return list(chosen.values())
 
 
 def choose(sidecar):
@@ -232,12 +206,12 @@ def check(kernel, vmlinux):
 
 
 def main():
-    if not pairs() or common.have('qemu-system-x86_64', 'cpio'):
+    if not guests.pairs() or common.have('qemu-system-x86_64', 'cpio'):
         common.skip(
             'sites in other kernels', 'no kernel with a vmlinux, or no QEMU: '
             'scripts/kernels.sh fetches them')
         common.finish()
-    for kernel, vmlinux in pairs():
+    for kernel, vmlinux in guests.pairs():
         check(kernel, vmlinux)
     common.finish()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A kernel that QEMU boots, with this build's program in its file system."""
+import glob
 import os
 import re
 import shutil
@@ -17,6 +18,33 @@ export PATH=/bin HOME=/tmp
 /bin/busybox mount -t tmpfs none /tmp
 """
 END = "\n/bin/busybox poweroff -f\n"
+
+
+def pairs():
+    """[(vmlinuz, vmlinux)] of one build each."""
+    found = [(k, os.path.join(os.path.dirname(k), 'vmlinux')) for k in sorted(
+        glob.glob(os.path.expanduser('~/.cache/cairn-kernels/*/vmlinuz')))]
+    lab = os.environ.get('CAIRN_LAB') or os.path.expanduser(
+        '~/.cache/cairn-lab')
+    for vmlinux in glob.glob(
+            os.path.join(lab, 'x/*-dbg/usr/lib/debug/boot/vmlinux-*')):
+        name = os.path.basename(vmlinux).removeprefix('vmlinux-')
+        found += [
+            (k, vmlinux)
+            for k in glob.glob(os.path.join(lab, 'x/*/boot/vmlinuz-' + name))
+        ]
+    found += [(k, os.path.join(os.path.dirname(k), 'vmlinux'))
+              for k in glob.glob(os.path.join(lab, 'kernels/*/vmlinuz'))]
+    chosen = {}
+    for kernel, vmlinux in found:
+        if os.path.exists(vmlinux):
+            notes = subprocess.run(['readelf', '-n', vmlinux],
+                                   capture_output=True,
+                                   text=True,
+                                   check=False).stdout
+            chosen.setdefault(tuple(re.findall(r'Build ID: (\w+)', notes)),
+                              (kernel, vmlinux))
+    return list(chosen.values())
 
 
 def add(folder, path, name):
