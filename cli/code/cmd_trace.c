@@ -27,6 +27,7 @@
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_output.h"
+#include "trace_kernel.h"
 #include "trace_profile.h"
 #include "trace_sample.h"
 #include "trace_stack.h"
@@ -47,12 +48,13 @@ struct trace_values {
 	const char *backend;
 	const char *stack;
 	const char *format, *time, *rotate;
+	const char *debug_file;
 	struct opt_list debug_dirs;
 	struct sidecar_wish wish;
 	struct aggregate_values aggregates;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, graph, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
+	bool kernel, json, graph, verbose, best_effort, fail_on_loss, dry_run, children, no_move,
 		assume_unmodified, no_demangle;
 };
 
@@ -68,6 +70,9 @@ static const struct opt opts[] = {
 	 "trace the processes of this directory of cgroup v2, such as a container's"},
 	{0, "comm", OPT_TEXT, "NAME", AT(comm),
 	 "trace the processes of this name, as ps -C takes it, also those that start later"},
+	{'k', "kernel", OPT_FLAG, NULL, AT(kernel),
+	 "trace functions of the running kernel: FUNC, of a loaded module MODULE:FUNC; "
+	 "kernel:FUNC needs no -k"},
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
 	{'o', "output", OPT_TEXT, "FILE", AT(out),
@@ -115,6 +120,8 @@ static const struct opt opts[] = {
 	 "size of the buffer between kernel and cairn (8192)"},
 	SIDECAR_OPTS(AT(wish)),
 	OPT_DEBUG_DIR(AT(debug_dirs)),
+	{0, "debug-file", OPT_TEXT, "FILE", AT(debug_file),
+	 "of kernel functions: take the debug information from FILE, a vmlinux or a module"},
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs),
 	 "use N threads to read debug information; otherwise one per processor"},
 	{0},
@@ -133,6 +140,8 @@ static const struct example examples[] = {
 	{"sudo cairn trace --cgroup /sys/fs/cgroup/system.slice/web.service --count --by '$comm' "
 	 "libc.so.6:malloc",
 	 "the processes of a service, also those that it starts later"},
+	{"sudo cairn trace -k 'vfs_write(file->f_flags:hex, count) if count > 4096'",
+	 "a function of the kernel, in all processes, where it is inlined, too"},
 	{"cairn trace --dry-run -p 1234 parse",
 	 "the sites that would be attached, and where each value is read"},
 	{0},
@@ -387,10 +396,10 @@ static int attach(struct session *session)
 		return STATUS_YES;
 	}
 	fail_err(r, &err, STATUS_NO);
-	if (r != -ENOENT)
+	if (r != -ENOENT && r != -EOPNOTSUPP)
 		return r == -ESRCH ? STATUS_NO : STATUS_NOT_HERE;
 	trace_refusals(session->trace, stderr);
-	return STATUS_NO;
+	return r == -ENOENT ? STATUS_NO : STATUS_NOT_HERE;
 }
 
 /* Once: it is the same for all of them. */
@@ -413,8 +422,13 @@ static void report_added(struct session *session, const char *text, uint32_t fir
 	const char *file = probe->function->decl_file, *slash = file ? strrchr(file, '/') : NULL;
 	int n_name = (int)strcspn(text, "(");
 
-	for (uint32_t i = 0; i < n; i++)
+	uint32_t n_left_out = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
 		n_sites += cairn_trace_probe(t, first + i)->n_sites;
+		n_left_out += cairn_trace_probe(t, first + i)->n_left_out;
+	}
+	trace_kernel_report(probe, n_left_out);
 	if (probe->found == CAIRN_FOUND_PATTERN)
 		say(stderr, "%.*s: %s, %s\n", n_name, text,
 		    cairn_counted(n, strncmp(text, "usdt:", 5) ? "function" : "probe").text,
@@ -451,6 +465,13 @@ static void report_not_followed(const struct cairn_trace *t, uint32_t first)
 	}
 }
 
+static int check_debug_file(const struct session *session)
+{
+	return session->debug_file && !session->kernels
+		       ? fail(STATUS_USAGE, "--debug-file is for kernel functions: -k, kernel:FUNC")
+		       : STATUS_YES;
+}
+
 /*
  * Instead of a sidecar that could not be believed the debug information answered, if there is any.
  */
@@ -468,7 +489,8 @@ static int add_probes(struct session *session, const struct operands *operands)
 		int r = cairn_trace_add(session->trace, operands->items[i], &err);
 
 		if (r < 0)
-			return fail_err(r, &err, STATUS_USAGE);
+			return session->kernel_status ? session->kernel_status
+						      : fail_err(r, &err, STATUS_USAGE);
 		report_added(session, operands->items[i], (uint32_t)r);
 		trace_which_awaited(session, (uint32_t)r);
 		report_not_followed(session->trace, (uint32_t)r);
@@ -544,6 +566,9 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.find_sidecar_ctx = session,
 		.find_names = trace_stack_find_sidecar,
 		.find_names_ctx = session,
+		.of_kernel = values->kernel,
+		.find_kernel = trace_kernel_find,
+		.find_kernel_ctx = session,
 		.show_name = shown_name,
 		.time = time_of(values->time),
 		.format = values->format,
@@ -658,6 +683,8 @@ static int go(const struct trace_values *values, const struct command *command,
 		status = open_graph(values, session);
 	if (!status)
 		status = add_probes(session, operands);
+	if (!status)
+		status = check_debug_file(session);
 	report_trouble(session);
 	if (status)
 		return status;
@@ -714,6 +741,7 @@ static int run(void *v, const struct operands *operands)
 		.cgroup = values->cgroup, .comm = values->comm,
 		.wants_children = values->children, .wish = values->wish,
 		.every_ns = nanoseconds(values->aggregates.every),
+		.debug_file = values->debug_file,
 	};
 	/* clang-format on */
 	struct command command = {0};
@@ -723,6 +751,7 @@ static int run(void *v, const struct operands *operands)
 		return status;
 	session.wish.many = true;
 	session.wish.debug_dirs = values->debug_dirs;
+	session.wish.jobs = (unsigned int)values->jobs;
 
 	status = check_which(values);
 	if (status)
@@ -737,6 +766,7 @@ static int run(void *v, const struct operands *operands)
 	keep_sidecars(&session);
 	trace_stack_close(&session);
 	cairn_trace_close(session.trace);
+	trace_kernel_close(&session);
 	aggregate_close(&session);
 	cairn_trace_graph_free(session.graph);
 	free(session.mapped);

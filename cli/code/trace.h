@@ -15,6 +15,7 @@
 #define KEPT_FILES_MAX 16
 
 struct trace_output;
+struct kernel_source;
 
 struct session {
 	struct cairn_trace *trace;
@@ -26,8 +27,11 @@ struct session {
 	const struct cairn_sidecar *sidecars[KEPT_FILES_MAX];
 	const struct cairn_binary *sidecar_bins[KEPT_FILES_MAX];
 	size_t n_sidecars;
-	FILE *out;                   /* events, and in JSON the summary */
-	struct trace_output *output; /* of it; NULL: it is standard output */
+	struct kernel_source *kernels; /* sources of kernel probes */
+	int kernel_status;             /* of the one that could not be opened */
+	const char *debug_file;        /* of the kernel */
+	FILE *out;                     /* events, and in JSON the summary */
+	struct trace_output *output;   /* of it; NULL: it is standard output */
 	bool json;
 	bool fail_on_loss;
 	uint32_t sample; /* one of so many hits; 0 and 1: all */

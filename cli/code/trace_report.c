@@ -15,6 +15,7 @@
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_sample.h"
+#include "trace_kernel.h"
 #include "trace_stack.h"
 #include "trace_which.h"
 
@@ -51,8 +52,8 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site
 	char text[1024];
 
 	cairn_site_text(probe->function, site->site, shown_name, text, sizeof(text));
-	say(out, "  0x%" PRIx64 "  %s%s%s\n", site->site->at.v, text,
-	    site->refused ? ": refused: " : "", site->refused ? site->refused : "");
+	say(out, "  0x%" PRIx64 "  %s%s%s\n", probe->of_kernel ? site->running : site->site->at.v,
+	    text, site->refused ? ": refused: " : "", site->refused ? site->refused : "");
 	if (site->refused)
 		return;
 	for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
@@ -79,10 +80,14 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site
 	json_text(&j, "function", probe->function->name);
 	json_text(&j, "site", text);
 	json_hex(&j, "addr", site->site->at.v);
-	json_hex(&j, "probed_addr", site->at.v);
-	json_hex(&j, "probed_offset", site->off.v);
-	json_bool(&j, "moved", site->moved);
-	json_bool(&j, "emulated", site->emulated);
+	if (probe->of_kernel) {
+		json_hex(&j, "running", site->running);
+	} else {
+		json_hex(&j, "probed_addr", site->at.v);
+		json_hex(&j, "probed_offset", site->off.v);
+		json_bool(&j, "moved", site->moved);
+		json_bool(&j, "emulated", site->emulated);
+	}
 	json_text(&j, "refused", site->refused);
 	json_open(&j, "count_caveats", '[');
 	for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
@@ -264,6 +269,8 @@ static const char *backend_word(enum cairn_trace_backend backend)
 		return "uprobe";
 	case CAIRN_BACKEND_UPROBE_SESSION:
 		return "uprobe_session";
+	case CAIRN_BACKEND_KPROBE:
+		return "kprobe";
 	case CAIRN_BACKEND_AUTO:
 		break;
 	}
@@ -437,6 +444,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		say(stderr, "%s more %s lost before %s reached a probe's program\n",
 		    cairn_counted(stats->missed, "hit").text, stats->missed == 1 ? "was" : "were",
 		    stats->missed == 1 ? "it" : "they");
+	trace_kernel_summary(stats);
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 		    stats->n_children == 1 ? "process was" : "processes were",
@@ -481,6 +489,11 @@ static void put_mapped(struct json *j, enum presence there)
 		json_bool(j, "mapped", there == PRESENT);
 }
 
+static bool is_of_kernel(const struct cairn_trace *t)
+{
+	return cairn_trace_n_probes(t) && cairn_trace_probe(t, 0)->of_kernel;
+}
+
 static void summary_json(const struct session *session, const struct cairn_trace_stats *stats,
 			 const struct cairn_trace_counts *counts)
 {
@@ -495,6 +508,10 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
 	trace_sample_put(&j, stats);
+	if (is_of_kernel(session->trace)) {
+		json_bool(&j, "missed_unknown", stats->missed_unknown);
+		json_uint(&j, "unloaded", stats->n_unloaded);
+	}
 	if (session->names) {
 		json_uint(&j, "stacks", stats->n_stacks);
 		json_uint(&j, "stacks_lost", stats->n_stacks_lost);

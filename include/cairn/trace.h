@@ -35,6 +35,7 @@
 #include <cairn/binary.h>
 #include <cairn/decode.h>
 #include <cairn/err.h>
+#include <cairn/kernel.h>
 #include <cairn/sidecar.h>
 #include <cairn/sites.h>
 #include <cairn/stack.h>
@@ -60,6 +61,14 @@ enum cairn_trace_backend {
 	 * are followed; Linux 6.13
 	 */
 	CAIRN_BACKEND_UPROBE_SESSION,
+	CAIRN_BACKEND_KPROBE, /* of kernel functions; no option: one perf event and link per site */
+};
+
+/* The source of answers about the running kernel, or a module of it. */
+struct cairn_trace_kernel {
+	const struct cairn_kernel *kernel; /* bound to @bin: cairn_kernel_bind() */
+	const struct cairn_binary *bin;
+	struct cairn_sites *sites;
 };
 
 /* Which time of an event cairn_event_print() shows. */
@@ -172,6 +181,19 @@ struct cairn_trace_opts {
 	 * them as a tree. Not with stacks, nor with aggregates.
 	 */
 	bool shows_calls;
+	/*
+	 * All probes are of the kernel, as if "kernel:" were before each. A trace has probes of the
+	 * kernel or of programs, not of both.
+	 */
+	bool of_kernel;
+	/*
+	 * Finds the source for the kernel (@module NULL) or a loaded module, once for each. What it
+	 * gives stays the caller's, and must be valid until close. An error ends adding the probe.
+	 * NULL: functions of the kernel are not traced.
+	 */
+	int (*find_kernel)(void *ctx, const char *module, struct cairn_trace_kernel *ret,
+			   struct cairn_err *err);
+	void *find_kernel_ctx;
 };
 
 /* Beyond it the 32 bits of a draw are rounded by more than a thousandth. */
@@ -204,6 +226,7 @@ void cairn_trace_close(struct cairn_trace *t);
  *	[uprobe:][PATH:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
  *	[PATH:]FUNC:LINE, [PATH:]FILE:LINE (lines.h), [PATH:]FUNC+OFFSET
  *	usdt:[PATH:]PROVIDER:NAME[(EXPR, ...)][ if COND]
+ *	kernel:[MODULE:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
  *
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
  * searched among the files that the process maps, then in the system's library directories. Without
@@ -226,6 +249,11 @@ void cairn_trace_close(struct cairn_trace *t);
  * A line's sites, and an offset's, are of the kind CAIRN_SITE_PLACE. A line's function has the
  * variables in scope (cairn_sites_vars()) as parameters, if the probe has an EXPR or a COND; an
  * offset's has none. Without a list none is fetched. An offset is counted from a symbol, without debug information.
+ *
+ * A kernel probe is a kprobe at each site of a function of the running kernel, or of a loaded module.
+ * It sees the hits of all processes; with a process or command, those in its system calls and
+ * faults, and the interrupts that come meanwhile. Sites in code that the kernel has freed are left
+ * out. There is no $ret, no $duration and no stack yet (-EOPNOTSUPP).
  *
  * A USDT probe (usdt.h) needs no debug information. Its function is one that has the arguments as
  * parameters, $arg1 and so on, and its instructions as sites of the kind CAIRN_SITE_PLACE. The
@@ -293,6 +321,9 @@ struct cairn_trace_probe {
 	uint32_t n_ready, n_refused;
 	/* In a trace that shows calls: why this probe's are hits only; NULL: they are followed. */
 	const char *not_followed;
+	/* Of the kernel: sites in code that it frees when it has run. They are not in the above. */
+	uint32_t n_left_out;
+	bool of_kernel;
 };
 
 /* A value at a site. */
@@ -318,6 +349,8 @@ struct cairn_trace_site {
 	uint32_t program;
 	/* As many as the probe has values. */
 	const struct cairn_trace_slot *values;
+	/* Of the kernel: where @at is in the kernel that runs; else 0. */
+	uint64_t running;
 };
 
 uint32_t cairn_trace_n_probes(const struct cairn_trace *t);
@@ -357,7 +390,8 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory differs from the analysed file
  *   -EPERM       not permitted; err has the exact command that would be
- *   -EOPNOTSUPP  the kernel cannot do it; err says which part
+ *   -EOPNOTSUPP  the kernel cannot do it; err says which part. A kernel without kprobes is none with
+ *                best_effort: then the trace goes on with the sites that are left
  *   -ESRCH       the process has ended
  *   -ENOMEM, and the errors of bpf(2), perf_event_open(2) and fork(2)
  * Cost: one system call per file, about 3 microseconds per site.
@@ -800,6 +834,13 @@ struct cairn_trace_stats {
 	uint64_t n_stacks_lost;
 	uint64_t n_stacks_cut; /* events whose stack is not complete, and says why */
 	uint32_t sample;       /* one of so many hits was taken; 1: all */
+	/*
+	 * Of kernel probes: hits inside the handler of another one are lost, and not counted in
+	 * missed, as the kernel does not tell (before Linux 6.7).
+	 */
+	bool missed_unknown;
+	/* Attached sites in modules that were unloaded since: their hits are not seen any more. */
+	uint32_t n_unloaded;
 };
 
 /*

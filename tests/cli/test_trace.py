@@ -496,7 +496,7 @@ def a_function_of_the_kernel_is_told_from_a_mistyped_one():
     r = cairn("trace", "--dry-run", name)
     expect(r.status == 2 and f"{name} is a function of the kernel" in r.err, r)
     r = cairn("trace", "--dry-run", "-c", program(), name)
-    expect(r.status == 1 and "which is one of the kernel" in r.err, r)
+    expect(r.status == 1 and f"write kernel:{name}" in r.err, r)
 
 
 @claim

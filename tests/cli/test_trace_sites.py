@@ -353,7 +353,7 @@ def a_kernel_image_and_a_module_get_no_user_probes():
     for name, path in files.items():
         r = cairn("trace", "--no-sidecar", path + ":tcp_ack")
         expect(
-            r.status == 3 and not r.out and "user probes never fire" in r.err and "kprobe" in r.err,
+            r.status == 3 and not r.out and "user probes never fire" in r.err and "trace -k" in r.err,
             name, r)
         r = cairn("sites", "--no-sidecar", path, "tcp_ack", "--emit", "perf")
         expect(r.status == 3 and not r.out and "user probes" in r.err and "kprobe" in r.err, name,

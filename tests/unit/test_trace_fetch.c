@@ -238,6 +238,42 @@ static void every_operation_of_a_location_is_kept(void **state)
 	}
 }
 
+/* A kprobe's instruction pointer is not its site's, and a kernel is where it is. */
+static void addresses_in_a_kernel_are_constants(void **state)
+{
+	const struct fetch_slide kernel = {true, true, 0x12400000}, module = {true, false, 0};
+	static const struct cairn_loc_step code = {.op = CAIRN_LOC_ADDR,
+						   .imm = (int64_t)0xffffffff81000040},
+					   of_processor = {.op = CAIRN_LOC_ADDR, .imm = 0x1c0},
+					   ip = {.op = CAIRN_LOC_REG, .reg = FETCH_FILE_IP};
+	const struct {
+		struct fetch_slide slide;
+		const struct cairn_loc_step *step;
+		bool is_available;
+		uint64_t value;
+	} cases[] = {
+		{kernel, &code, true, 0xffffffff93400040},
+		{kernel, &of_processor, true, 0x1c0},
+		{module, &code, false, 0},
+		{kernel, &ip, false, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct cairn_piece piece = {
+			.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = cases[i].step};
+		struct fetch_program p = {.slide = cases[i].slide};
+		enum cairn_unavailable why = CAIRN_AVAILABLE;
+		bool is_available = fetch_emit_steps(&p, &piece, (struct cairn_vaddr){AT}, &why);
+		assert_int_equal(is_available, cases[i].is_available);
+		assert_true(is_available || why == CAIRN_UNAVAIL_UNSUPPORTED);
+		if (!is_available)
+			continue;
+		assert_int_equal(p.n, 1);
+		assert_int_equal(p.ops[0].code, FETCH_CONST);
+		assert_int_equal(p.ops[0].imm, cases[i].value);
+	}
+}
+
 static void values_in_pieces_are_put_together(void **state)
 {
 	no_locations();
@@ -532,6 +568,7 @@ int main(void)
 		cmocka_unit_test(a_register_is_stored_by_one_operation),
 		cmocka_unit_test(memory_is_copied_from_where_it_is),
 		cmocka_unit_test(every_operation_of_a_location_is_kept),
+		cmocka_unit_test(addresses_in_a_kernel_are_constants),
 		cmocka_unit_test(values_in_pieces_are_put_together),
 		cmocka_unit_test(a_missing_piece_makes_only_what_it_holds_unavailable),
 		cmocka_unit_test(what_a_probe_cannot_do_is_unavailable_with_the_reason),

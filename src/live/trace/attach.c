@@ -10,6 +10,8 @@
  * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so
  * that no rename can put another file under the probes.
  *
+ * Of the kernel, the group is what is probed in it or in a module, and each site has a link.
+ *
  * When the kernel refuses a group, the group is halved until the sites at fault are known: the
  * errors of BPF_LINK_CREATE name none.
  */
@@ -23,6 +25,7 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "trace/in_kernel.h"
 #include "trace/link.h"
 #include "trace/links.h"
 
@@ -74,6 +77,8 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 		link = link_multi(prog, path, &places, l->pid);
 	else if (n > 1)
 		return -E2BIG; /* halve */
+	else if (l->backend == CAIRN_BACKEND_KPROBE)
+		link = link_kernel(prog, g->file->kprobe_type, g->offsets[from], g->cookies[from]);
 	else
 		link = link_single(prog, path, &places, l->pid, &event);
 	if (link < 0)
@@ -92,6 +97,8 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 
 static const char *kernel_text(int e)
 {
+	if (e == -EILSEQ)
+		return "no instruction begins there in the code that runs";
 	return e == -KERNEL_ENOTSUPP ? "it does not probe this instruction" : strerror(-e);
 }
 
@@ -108,6 +115,11 @@ static int refuse(struct cairn_trace *t, struct trace_site *site, int e, struct 
 	if (trace_may_leave_out(t, site))
 		return 0;
 	cairn_site_text(p->pub.function, site->pub.site, t->opts.show_name, where, sizeof(where));
+	if (p->file->kernel)
+		return err_set(err, -ENOENT,
+			       "%s: the kernel refuses a probe on %s, %s (0x%llx): %s",
+			       p->file->shown, p->pub.function->name, where,
+			       (unsigned long long)site->pub.running, kernel_text(e));
 	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
 		       p->file->shown, p->pub.function->name, where,
 		       (unsigned long long)site->pub.off.v, kernel_text(e));
@@ -120,9 +132,26 @@ static bool is_general(int e)
 	       e == -ESRCH || e == -EINTR;
 }
 
+static unsigned long long descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : (unsigned long long)limit.rlim_cur;
+}
+
 static int general_error(const struct cairn_trace *t, const struct group *g, int e,
 			 struct cairn_err *err)
 {
+	if (e == -EPERM && in_kernel_is_locked(t))
+		return err_set(err, e,
+			       "lockdown(7) forbids kernel probes: its mode is confidentiality "
+			       "(/sys/kernel/security/lockdown), which only a reboot ends");
+	if (e == -EMFILE)
+		return err_set(err, e,
+			       "setting %s in %s: each needs a file descriptor, and the limit is "
+			       "%llu (ulimit -Hn)",
+			       cairn_counted(g->n, "probe").text, g->file->shown,
+			       descriptor_limit());
 	if (e == -EPERM || e == -EACCES)
 		return permission_error(err, "setting probes");
 	if (e == -ESRCH)
@@ -173,7 +202,8 @@ static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint
 static void add_site(struct group *g, const struct trace_site *site, size_t number)
 {
 	if (!g->is_of_exits)
-		add_place(g, site->pub.off.v, site->semaphore, number);
+		add_place(g, g->file->kernel ? site->pub.running : site->pub.off.v, site->semaphore,
+			  number);
 	for (uint32_t i = 0; g->is_of_exits && i < site->n_exits; i++)
 		add_place(g, site->exits[i], 0, number);
 }
@@ -210,15 +240,21 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 	}
 }
 
-/* Two descriptors per site without uprobe_multi: far beyond the usual limit of 1024. */
-static void raise_descriptor_limit(void)
+/*
+ * Up to two descriptors per site without uprobe_multi: far beyond the usual limit of 1024. The
+ * superuser may exceed the hard limit, too.
+ */
+static void raise_descriptor_limit(size_t n_sites)
 {
-	struct rlimit limit;
+	struct rlimit limit, higher;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	higher.rlim_cur = higher.rlim_max = 2 * n_sites + 1024;
+	if (higher.rlim_max > limit.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &higher);
 }
 
 static int attach_class(struct cairn_trace *t, struct trace_links *l, struct group *g,
@@ -273,8 +309,8 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 
 	if (!offsets || !cookies || !semaphores)
 		return err_nomem(err, "the list of sites");
-	if (l->backend == CAIRN_BACKEND_UPROBE)
-		raise_descriptor_limit();
+	if (l->backend != CAIRN_BACKEND_UPROBE_MULTI)
+		raise_descriptor_limit(t->sites.n);
 	for (size_t f = 0; f < t->files.n && e == 0; f++) {
 		g.file = t->files.p[f];
 		e = attach_file(t, l, &g, err);
@@ -284,8 +320,24 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 	return e;
 }
 
+uint64_t links_missed(const struct trace_links *l, bool *ret_unknown)
+{
+	uint64_t n = l->n_missed, one = 0;
+
+	*ret_unknown = l->missed_unknown;
+	for (size_t i = 0; l->backend == CAIRN_BACKEND_KPROBE && i < l->fds.n; i++) {
+		*ret_unknown |= !link_kernel_missed(l->fds.p[i], &one);
+		n += one;
+	}
+	return n;
+}
+
 void links_detach(struct trace_links *l)
 {
+	bool is_unknown;
+
+	l->n_missed = links_missed(l, &is_unknown);
+	l->missed_unknown = is_unknown;
 	while (l->fds.n)
 		close(l->fds.p[--l->fds.n]);
 }

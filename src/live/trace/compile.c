@@ -86,6 +86,9 @@ static enum cairn_unavailable global_operand(struct compiler *c, const struct si
 					     struct operand *ret)
 {
 	c->culprit = UINT32_MAX;
+	/* One of each processor, or in memory that the kernel has freed, has no one address. */
+	if (c->program->slide.is_of_kernel)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
 	*ret = (struct operand){.state = LOCATED, .loc = &g->loc, .type = g->type};
 	ret->param_bytes = cairn_types_size(c->types, g->type);
 	return g->loc.why;

@@ -116,12 +116,20 @@ void fetch_close_part(struct fetch_program *p, uint32_t from, uint32_t to)
 	close_operations(p, from, to, -1);
 }
 
+/* A kprobe's instruction pointer is not the site's. */
+static bool has_register(const struct fetch_program *p, uint8_t reg, enum cairn_unavailable *why)
+{
+	*why = CAIRN_UNAVAIL_VECTOR_REGISTER;
+	if (reg != FETCH_FILE_IP || !p->slide.is_of_kernel)
+		return reg <= FETCH_FILE_IP;
+	*why = CAIRN_UNAVAIL_UNSUPPORTED;
+	return false;
+}
+
 static bool emit_register(struct fetch_program *p, uint8_t reg, enum cairn_unavailable *why)
 {
-	if (reg > FETCH_FILE_IP) {
-		*why = CAIRN_UNAVAIL_VECTOR_REGISTER;
+	if (!has_register(p, reg, why))
 		return false;
-	}
 	fetch_emit(p, FETCH_REG)->reg = reg;
 	return true;
 }
@@ -149,10 +157,8 @@ static bool emit_binary(struct fetch_program *p, const struct cairn_loc_step *s,
 		fetch_emit_imm(p, code, s->imm);
 		return true;
 	case CAIRN_LOC_OPERAND_REG:
-		if (s->reg > FETCH_FILE_IP) {
-			*why = CAIRN_UNAVAIL_VECTOR_REGISTER;
+		if (!has_register(p, s->reg, why))
 			return false;
-		}
 		break;
 	case CAIRN_LOC_SLOT:
 		if (s->imm < 0 || s->imm >= CAIRN_LOC_SLOTS)
@@ -178,6 +184,26 @@ static bool emit_sized(struct fetch_program *p, enum fetch_code code, uint8_t si
 	return true;
 }
 
+/* Per-processor variables have small addresses in some kernels, and stay there. */
+#define KERNEL_IMAGE UINT64_C(0xffffffff80000000)
+
+static bool emit_address(struct fetch_program *p, uint64_t address, struct cairn_vaddr at,
+			 enum cairn_unavailable *why)
+{
+	if (!p->slide.is_of_kernel) {
+		/*
+		 * The load address of the program does not matter: the distance to the probe is
+		 * fixed.
+		 */
+		fetch_emit(p, FETCH_REG)->reg = FETCH_FILE_IP;
+		fetch_emit_imm(p, FETCH_ADD, (int64_t)(address - at.v));
+		return true;
+	}
+	*why = CAIRN_UNAVAIL_UNSUPPORTED;
+	fetch_emit(p, FETCH_CONST)->imm = address < KERNEL_IMAGE ? address : address + p->slide.by;
+	return p->slide.is_known;
+}
+
 static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,
 		      struct cairn_vaddr at, enum cairn_unavailable *why)
 {
@@ -188,13 +214,7 @@ static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,
 		fetch_emit(p, FETCH_CONST)->imm = (uint64_t)s->imm;
 		return true;
 	case CAIRN_LOC_ADDR:
-		/*
-		 * The load address of the program does not matter: the distance to the probe is
-		 * fixed.
-		 */
-		fetch_emit(p, FETCH_REG)->reg = FETCH_FILE_IP;
-		fetch_emit_imm(p, FETCH_ADD, (int64_t)((uint64_t)s->imm - at.v));
-		return true;
+		return emit_address(p, (uint64_t)s->imm, at, why);
 	case CAIRN_LOC_LOAD:
 		return emit_sized(p, FETCH_LOAD, s->size, why);
 	case CAIRN_LOC_SEXT:

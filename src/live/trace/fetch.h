@@ -20,7 +20,15 @@
 #include "decode/recipe.h"
 #include "trace/expr.h"
 
+/* Where code of the kernel is: addresses there are constants when a program is made. */
+struct fetch_slide {
+	bool is_of_kernel;
+	bool is_known; /* else nothing is known of addresses that are not the site's */
+	uint64_t by;
+};
+
 struct fetch_program {
+	struct fetch_slide slide; /* of programs that processes map: zero */
 	uint32_t n;
 	bool full;        /* more than FETCH_OPS_MAX were needed */
 	uint32_t barrier; /* the operations before must stay: a jump leads here, or it is text */

@@ -8,12 +8,12 @@
 static const struct {
 	const char *kind, *message;
 } kinds[] = {
-	{"kprobe:", "kprobe: is a kernel function, and user functions are traced: FILE:FUNC"},
-	{"kretprobe:", "kretprobe: is the return of a kernel function, and calls of user functions "
-		       "are traced: FILE:FUNC"},
-	{"fentry:", "fentry: is a kernel function, and user functions are traced: FILE:FUNC"},
-	{"fexit:", "fexit: is the return of a kernel function, and calls of user functions are "
-		   "traced: FILE:FUNC"},
+	{"kprobe:", "kprobe: is a kernel function, which is written kernel:FUNC here"},
+	{"kretprobe:", "kretprobe: is the return of a kernel function, of which calls are traced: "
+		       "kernel:FUNC"},
+	{"fentry:", "fentry: is a kernel function, which is written kernel:FUNC here"},
+	{"fexit:", "fexit: is the return of a kernel function, of which calls are traced: "
+		   "kernel:FUNC"},
 	{"tracepoint:", "tracepoint: is an event of the kernel, and user functions are traced: "
 			"FILE:FUNC"},
 	{"uretprobe:", "uretprobe: is a function's return, and calls are traced: FILE:FUNC"},

@@ -2,6 +2,7 @@
 #include "trace/link.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -125,11 +126,23 @@ static int uprobe_type(void)
 /* Bit 0: see format/retprobe. */
 #define PERF_RETURN     1
 
+/* The link of a perf event and a program; negative errno. */
+static int link_event(int prog_fd, int event, uint64_t cookie)
+{
+	union bpf_attr attr = {0};
+
+	attr.link_create.prog_fd = (uint32_t)prog_fd;
+	attr.link_create.target_fd = (uint32_t)event;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	attr.link_create.perf_event.bpf_cookie = cookie;
+	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return link < 0 ? -errno : (int)link;
+}
+
 int link_single(int prog_fd, const char *path, const struct link_places *place, int pid,
 		int *ret_event)
 {
 	struct perf_event_attr event = {.size = sizeof(event)};
-	union bpf_attr attr = {0};
 	int type = uprobe_type();
 	uint64_t semaphore = place->semaphores ? place->semaphores[0] : 0;
 
@@ -151,16 +164,56 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
 			  PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	attr.link_create.prog_fd = (uint32_t)prog_fd;
-	attr.link_create.target_fd = (uint32_t)fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
-	attr.link_create.perf_event.bpf_cookie = place->cookies[0];
-	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (link < 0) {
-		int e = -errno;
+	int link = link_event(prog_fd, (int)fd, place->cookies[0]);
+	if (link < 0)
 		close((int)fd);
-		return e;
-	}
-	*ret_event = (int)fd;
-	return (int)link;
+	else
+		*ret_event = (int)fd;
+	return link;
+}
+
+/* The program runs on every processor, whatever the event's is. */
+int link_kernel(int prog_fd, int type, uint64_t address, uint64_t cookie)
+{
+	struct perf_event_attr event = {
+		.size = sizeof(event), .type = (uint32_t)type, .config2 = address};
+	long fd = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	int link = link_event(prog_fd, (int)fd, cookie);
+	close((int)fd);
+	return link;
+}
+
+/*
+ * The part of struct bpf_link_info that BPF_OBJ_GET_INFO_BY_FD fills for a kprobe:
+ *
+ *	OFFSET SIZE  MEANING
+ *	0      16    type of the link, its number, its program, padding
+ *	16     4     3: a kprobe, 4: at a return; 0 in kernels that do not tell
+ *	24     16    the function's name, not asked for, and the offset in it
+ *	40     8     address
+ *	48     8     hits that were missed
+ */
+struct kprobe_info {
+	uint32_t link[4];
+	uint32_t type, pad;
+	uint64_t name;
+	uint32_t name_len, offset;
+	uint64_t address, missed, cookie;
+};
+
+bool link_kernel_missed(int link_fd, uint64_t *ret)
+{
+	struct kprobe_info info = {0};
+	union bpf_attr attr = {0};
+
+	attr.info.bpf_fd = (uint32_t)link_fd;
+	attr.info.info_len = sizeof(info);
+	attr.info.info = pointer(&info);
+	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
+		return false;
+	*ret = info.missed;
+	return info.type && attr.info.info_len >= offsetof(struct kprobe_info, cookie);
 }

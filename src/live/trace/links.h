@@ -20,6 +20,9 @@ struct trace_links {
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
 	uint32_t n, n_attached;
+	/* Of kernel probes that were detached: hits that they missed, as far as the kernel tells. */
+	uint64_t n_missed;
+	bool missed_unknown;
 };
 
 /* How a probe's calls are followed. */
@@ -39,6 +42,12 @@ static inline enum link_follows links_follow(const struct trace_probe *p)
  * -ENOMEM, or the errors of bpf(2).
  */
 int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err);
+
+/*
+ * Hits of kernel probes that never reached a program. *@ret_unknown: the kernel does not tell how
+ * many more.
+ */
+uint64_t links_missed(const struct trace_links *l, bool *ret_unknown);
 
 /* Closes them; the programs stay. */
 void links_detach(struct trace_links *l);

@@ -24,6 +24,7 @@
 #include "perf/ring.h"
 #include "trace/aggregate.h"
 #include "trace/family.h"
+#include "trace/in_kernel.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
 #include "trace/returns.h"
@@ -345,6 +346,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 
 	set_filter(t, bpf);
 	bpf->rodata->sleepable = how.sleepable;
+	bpf->rodata->of_kernel = in_kernel(t);
 	bpf->rodata->keeps = keeps_numbers(t);
 	bpf->rodata->shows_calls = t->opts.shows_calls;
 	bpf->rodata->follow = t->opts.follow_children;
@@ -453,14 +455,18 @@ static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 		{CAIRN_BACKEND_UPROBE_MULTI, false, false, false},
 		{CAIRN_BACKEND_UPROBE, false, true, false},
 		{CAIRN_BACKEND_UPROBE, false, false, false},
+		{CAIRN_BACKEND_KPROBE, false, true, false},
+		{CAIRN_BACKEND_KPROBE, false, false, false},
 	};
-	bool multi = t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();
+	bool kernel = in_kernel(t);
+	bool multi = !kernel && t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();
 	bool sessions = may_have_sessions(t);
 	int e = -EOPNOTSUPP;
 
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
 		struct attempt how = attempts[i];
 		if ((how.backend == CAIRN_BACKEND_UPROBE_MULTI) != multi ||
+		    (how.backend == CAIRN_BACKEND_KPROBE) != kernel ||
 		    (how.sessions && !sessions) ||
 		    (how.children && (!t->n_traced || in_other_pid_namespace(NULL))))
 			continue;

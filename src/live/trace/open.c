@@ -8,6 +8,7 @@
 #include "base/opts.h"
 #include "trace/aggregate.h"
 #include "trace/format.h"
+#include "trace/in_kernel.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
 #include "trace/returns.h"
@@ -105,6 +106,8 @@ static void close_file(struct trace_file *f)
 		close(f->fd);
 	mover_free(f->mover);
 	code_walk_fini(&f->walk);
+	if (f->kernel)
+		return;
 	cairn_sites_close(f->sites);
 	cairn_usdt_close(f->usdt);
 	cairn_sites_close(f->sidecar_sites);
@@ -198,6 +201,7 @@ static int add_target(struct cairn_trace *t, struct trace_file *file,
 					    .is_symbol = target->is_symbol,
 					    .is_import = target->is_import,
 					    .is_awaited = file->is_awaited,
+					    .of_kernel = file->kernel != NULL,
 					    .types = target->types,
 					    .condition = text->condition_text};
 	p->no_returns = returns_refused(t, p);
@@ -276,7 +280,7 @@ static int resolve_functions(struct cairn_trace *t, const struct probe_text *tex
 
 	if (e == 0)
 		return take_functions(t, *ret_file, &list, ret, err);
-	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file))
+	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file) || in_kernel(t))
 		return e;
 	struct cairn_err symbol_err = {0};
 	int n = resolve_symbol(t, *ret_file, spec, ret, &symbol_err);
@@ -290,8 +294,12 @@ static int resolve_functions(struct cairn_trace *t, const struct probe_text *tex
 static int resolve(struct cairn_trace *t, const struct probe_text *text,
 		   struct trace_file **ret_file, struct trace_targets *ret, struct cairn_err *err)
 {
+	const char *spec;
+
 	switch (text->kind) {
 	case PROBE_OF_USDT:
+		if (t->opts.of_kernel)
+			return in_kernel_resolve(t, text, ret_file, &spec, err);
 		return resolve_usdt(t, text, ret_file, ret, err);
 	case PROBE_OF_PLACE:
 		return resolve_place(t, text, ret_file, ret, err);
@@ -444,13 +452,23 @@ static void take_one_class(struct cairn_trace *t)
 		t->probes.p[i]->n_record = n;
 }
 
+/* Where there are no kprobes, a best effort attaches nothing. */
+static int check_sites(const struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = in_kernel_check(t, err);
+
+	if (e < 0 || in_kernel_has_no_kprobes(t))
+		return e;
+	return check_refused(t, err);
+}
+
 static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 {
 	uint64_t start = trace_now_ns();
 	int e = traced_open(t, err);
 
 	e = e ? e : verify_files(t, err);
-	e = e ? e : check_refused(t, err);
+	e = e ? e : check_sites(t, err);
 	if (e == 0 && t->aggregates)
 		e = aggregates_finish(t, err);
 	if (e < 0)
@@ -472,7 +490,7 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	if (e < 0)
 		return e;
 	t->attach_ns = trace_now_ns() - start - t->load_ns;
-	if (!t->kernel->links.n_attached)
+	if (!t->kernel->links.n_attached && !in_kernel_has_no_kprobes(t))
 		return check_refused(t, err);
 	return (int)t->kernel->links.n_attached;
 }
@@ -494,7 +512,7 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 	int e = check_missing(t, err);
 
 	if (e == 0)
-		e = check_refused(t, err);
+		e = check_sites(t, err);
 	if (e < 0)
 		return e;
 	if (t->kernel)

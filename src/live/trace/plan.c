@@ -25,6 +25,7 @@
 #include "trace/aggregate.h"
 #include "trace/compile.h"
 #include "trace/format.h"
+#include "trace/in_kernel.h"
 #include "trace/move.h"
 #include "trace/returns.h"
 
@@ -595,7 +596,7 @@ static int end_program(const struct trace_probe *p, struct fetch_program *progra
 static struct compiler compiler_of(const struct trace_probe *p, const struct trace_site *site,
 				   struct fetch_program *program)
 {
-	*program = (struct fetch_program){0};
+	*program = (struct fetch_program){.slide = in_kernel_slide(p->file, site)};
 	return (struct compiler){.types = p->pub.types,
 				 .function = p->pub.function,
 				 .site = site->pub.site,
@@ -675,6 +676,9 @@ static void check_code(const struct trace_probe *p, struct trace_site *site)
 {
 	struct trace_file *f = p->file;
 
+	/* What describes a kernel was compared with what runs, and need not have its code. */
+	if (f->kernel)
+		return;
 	if (is_from_sidecar(f) && !cairn_sidecar_is_bound(f->sidecar))
 		site->pub.refused =
 			"the sidecar is unbound: it was made of a debug file alone, and cannot be "
@@ -713,12 +717,15 @@ static void judge_insn(struct trace_site *planned, struct insn_uprobe probe)
 			"a probe on this 5-byte nop ends children that the program forks";
 }
 
-static void plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
+/* False: the site is left out. */
+static bool plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
 		      struct trace_site *planned)
 {
 	const uint8_t *code;
 	size_t n_code;
 
+	if (p->file->kernel)
+		return in_kernel_plan(p, site, best_effort, planned);
 	planned->pub.site = site;
 	planned->pub.at = site->at;
 	planned->pub.off = site->off;
@@ -733,6 +740,7 @@ static void plan_site(const struct trace_probe *p, const struct cairn_site *site
 		judge_insn(planned, insn_uprobe(code, n_code));
 	else if (!planned->pub.refused)
 		planned->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
+	return true;
 }
 
 /* A planned that is refused for nothing but the instruction that stands there. */
@@ -825,23 +833,30 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 		return err_nomem(err, "sites");
 	p->pub.first_site = (uint32_t)t->sites.n;
 	/* A file with damaged unwind tables can be traced, but nothing in it moved. */
-	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
+	if (!p->file->kernel && !p->file->mover &&
+	    mover_new(p->file->bin, &p->file->mover, NULL) < 0)
 		p->file->mover = NULL;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		if (is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
 			continue;
 		p->sites[n].pub.probe = (uint32_t)t->probes.n;
-		plan_site(p, &f->sites[i], t->opts.best_effort, &p->sites[n]);
+		if (!plan_site(p, &f->sites[i], t->opts.best_effort, &p->sites[n])) {
+			p->pub.n_left_out++;
+			continue;
+		}
 		check_code(p, &p->sites[n]);
 		if (returns_plan_site(t, p, &p->sites[n++], err) < 0)
 			return -ENOMEM;
 	}
 	p->pub.n_sites = n;
+	int r = p->file->kernel ? in_kernel_check_sites(t, p, err) : 0;
+	if (r < 0)
+		return r;
 	if (!n)
 		return err_set(err, -ENXIO,
 			       "%s has no code: no body and no inlined copy is left of it",
 			       f->name);
-	int r = move_sites(t, p, n, err);
+	r = move_sites(t, p, n, err);
 	for (uint32_t i = 0; i < n && r == 0; i++) {
 		/* At the moved site, the code may belong to another page. */
 		if (p->sites[i].pub.at.v != p->sites[i].pub.site->at.v)

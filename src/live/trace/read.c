@@ -8,6 +8,7 @@
 
 #include "base/scope.h"
 #include "trace/family.h"
+#include "trace/in_kernel.h"
 #include "trace/kernel.h"
 #include "trace/stacks.h"
 #include "trace/traced.h"
@@ -219,8 +220,9 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 
 	s->n_attached = k->links.n_attached;
 	s->n_links = k->links.n;
-	s->missed = kernel_missed(k) + k->n_broken;
+	s->missed = kernel_missed(k) + k->n_broken + links_missed(&k->links, &s->missed_unknown);
 	s->backend = k->links.has_sessions ? CAIRN_BACKEND_UPROBE_SESSION : k->links.backend;
+	s->n_unloaded = in_kernel_unloaded(t);
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
 	if (t->stacks) {

@@ -25,6 +25,7 @@
 #include "sites/spec.h"
 #include "trace/find_path.h"
 #include "trace/foreign.h"
+#include "trace/in_kernel.h"
 #include "trace/kernel.h"
 
 /* Names shown for an ambiguous or unknown function. */
@@ -58,9 +59,9 @@ static int no_file(const char *spec, struct cairn_err *err)
 			       spec);
 	if (foreign_is_kernel_function(spec))
 		return err_set(err, -EINVAL,
-			       "%s is a function of the kernel, and user functions are traced: "
-			       "PATH:FUNC",
-			       spec);
+			       "%s is a function of the kernel: write kernel:%s, or give -k. Of "
+			       "a program it would be PATH:%s",
+			       spec, spec, spec);
 	return err_set(err, -EINVAL,
 		       "%s: which file? Write PATH:%s, or name a process or a command", spec, spec);
 }
@@ -136,10 +137,8 @@ static int refuse_kernel(const char *shown, struct cairn_err *err)
 {
 	return err_set(err, -EOPNOTSUPP,
 		       "%s is a Linux kernel or a module of one, which no process maps: user "
-		       "probes never fire there. For its functions "
-		       "use kernel probes: sudo bpftrace -e 'kprobe:NAME { ... }', sudo perf probe "
-		       "NAME. cairn sites shows where their "
-		       "inlined copies are, as NAME+0xOFFSET",
+		       "probes never fire there. Its functions are traced where it runs: "
+		       "cairn trace -k FUNC, of a module -k MODULE:FUNC",
 		       shown);
 }
 
@@ -206,11 +205,10 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 			err, -ENXIO, which,
 			"no function %s is known of %s, of which not all .dwo files were found:",
 			spec, f->shown);
-	if (n <= 0 && foreign_is_kernel_function(spec))
+	if (n <= 0 && !f->kernel && foreign_is_kernel_function(spec))
 		return err_set(err, -ENXIO,
-			       "%s has no function %s, which is one of the kernel; user functions "
-			       "are traced",
-			       f->shown, spec);
+			       "%s has no function %s, which is one of the kernel: write kernel:%s",
+			       f->shown, spec, spec);
 	if (n <= 0)
 		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name",
 			       f->shown, spec);
@@ -244,6 +242,12 @@ int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct tr
 {
 	const char *name;
 
+	if (in_kernel_is_head(t, text->head))
+		return in_kernel_resolve(t, text, ret_file, ret_spec, err);
+	if (in_kernel(t))
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: a trace has probes of the kernel or of programs, not of both",
+			       text->text);
 	if (split(&t->arena, text->head, &name, ret_spec) < 0)
 		return err_nomem(err, "a probe");
 	if (!**ret_spec)

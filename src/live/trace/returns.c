@@ -155,6 +155,8 @@ const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 		return NULL;
 	if (t->weighs)
 		return "a profile counts a call when it begins";
+	if (p->file->kernel)
+		return "calls of kernel functions are not followed yet";
 	if (p->text->kind != PROBE_OF_FUNCTION)
 		return "the probe is on an instruction, and only a function returns";
 	if (e && is_go(e))

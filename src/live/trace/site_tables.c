@@ -15,7 +15,8 @@ int trace_size_tables(const struct cairn_trace *t, struct bpf_map *sites, struct
 {
 	int e = bpf_map__set_max_entries(sites, (uint32_t)t->sites.n);
 
-	return e ? e : bpf_map__set_max_entries(ops, (uint32_t)t->ops.n);
+	/* There are no programs where all sites are left out; a map has one entry at least. */
+	return e ? e : bpf_map__set_max_entries(ops, t->ops.n ? (uint32_t)t->ops.n : 1);
 }
 
 /*
@@ -26,7 +27,11 @@ static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t mapped = (n_bytes + page - 1) / page * page;
-	void *to = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	void *to;
+
+	if (!n_bytes)
+		return 0;
+	to = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (to == MAP_FAILED)
 		return -errno;

@@ -13,6 +13,7 @@
  *	place.c  lines and offsets -> their sites, likewise
  *	symbol.c  symbols without debug information, imported functions -> their sites
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
+ *	in_kernel.c  probes of the running kernel: their sources, their sites
  *	scope.c  what expressions may name
  *	plan.c  probe x sites -> sites and programs (offline)
  *	exits.c  where a function is left
@@ -81,8 +82,12 @@ struct trace_file {
 	struct stat stat;      /* as it was then */
 	struct mover *mover;   /* made when first needed */
 	struct code_walk walk; /* the function that was decoded last */
-	bool was_mapped;       /* by the traced process, as far as was seen */
-	bool is_awaited;       /* a library that no traced process has mapped yet */
+	/* Of the running kernel; then bin and sites are the caller's. NULL: programs map the file. */
+	const struct cairn_kernel *kernel;
+	const char *module; /* NULL: the kernel itself */
+	int kprobe_type;    /* of perf events; negative: the kernel has none */
+	bool was_mapped;    /* by the traced process, as far as was seen */
+	bool is_awaited;    /* a library that no traced process has mapped yet */
 	bool knows_returns, throws;
 };
 

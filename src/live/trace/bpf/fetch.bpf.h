@@ -35,6 +35,12 @@ struct {
 #else
 const volatile __u8 sleepable = 0;
 #endif
+/*
+ * Whether the probes are of the kernel. Addresses of its half are then its own; the others are of
+ * the process that it works for, which x86-64 tells by the highest bit.
+ */
+const volatile __u8 of_kernel = 0;
+#define is_of_kernel(address) (of_kernel && (__s64)(address) < 0)
 /* Whether the kernel has bpf_loop(). */
 const volatile __u8 has_loop = 0;
 
@@ -46,8 +52,11 @@ struct machine {
 
 static __always_inline int fetch_read(void *to, __u32 n, __u64 from)
 {
-	int e = bpf_probe_read_user(to, n, (void *)from);
+	int e;
 
+	if (is_of_kernel(from))
+		return bpf_probe_read_kernel(to, n, (void *)from);
+	e = bpf_probe_read_user(to, n, (void *)from);
 	if (e && sleepable)
 		e = bpf_copy_from_user(to, n, (void *)from);
 	return e;
@@ -56,9 +65,12 @@ static __always_inline int fetch_read(void *to, __u32 n, __u64 from)
 /* Length with NUL or negative. A string of at most 2048 bytes lies in at most two pages. */
 static __always_inline long fetch_read_str(void *to, __u32 n, __u64 from)
 {
-	long len = bpf_probe_read_user_str(to, n, (void *)from);
+	long len;
 	char c;
 
+	if (is_of_kernel(from))
+		return bpf_probe_read_kernel_str(to, n, (void *)from);
+	len = bpf_probe_read_user_str(to, n, (void *)from);
 	if (len >= 0 || !sleepable)
 		return len;
 	if (bpf_copy_from_user(&c, 1, (void *)from))
