@@ -268,6 +268,19 @@ static int put_segment(const struct build *b, struct batch *batch, struct segmen
 	return rc < 0 ? rc : put_run(batch, s->hi, &end);
 }
 
+/* A large program's code is read once: its pages are not kept until all of it was read. */
+static void release_code(const struct build *b, const struct segment *first,
+			 const struct segment *last)
+{
+	const struct elf *e = binary_main(b->cfi->bin);
+	const uint8_t *code;
+	size_t n;
+
+	if (!elf_code_at(e, (struct cairn_vaddr){first->lo}, &code, &n) || last->hi < first->lo)
+		return;
+	elf_release(e, code, last->hi - first->lo < n ? last->hi - first->lo : n);
+}
+
 static int run_batch(void *ctx, size_t i, unsigned int worker, struct cairn_err *err)
 {
 	struct build *b = ctx;
@@ -279,6 +292,7 @@ static int run_batch(void *ctx, size_t i, unsigned int worker, struct cairn_err 
 	for (size_t s = i * BATCH; rc == 0 && s < end; s++)
 		rc = put_segment(b, batch, &b->segments.p[s], &cache, &d);
 	disprove_fini(&d);
+	release_code(b, &b->segments.p[i * BATCH], &b->segments.p[end - 1]);
 	return rc < 0 ? err_nomem(err, "the unwind table") : 0;
 }
 

@@ -44,6 +44,15 @@ static bool is_as_it_was(const struct walk_file *f)
 	return identity_holds(&f->identity, f->bin, &written_ns);
 }
 
+/* Pages of a file that was read are its own processes' too, and are read again at need. */
+static void release_pages(const struct walk_file *f)
+{
+	size_t size;
+	const uint8_t *bytes = elf_whole(binary_main(f->bin), &size);
+
+	elf_release(binary_main(f->bin), bytes, size);
+}
+
 static void make_table(struct walk_file *f)
 {
 	struct cairn_err err = {0};
@@ -52,6 +61,7 @@ static void make_table(struct walk_file *f)
 		return;
 	if (cairn_unwind_make(f->bin, 0, &f->made, &err) < 0)
 		snprintf(f->note, sizeof(f->note), "%s", err.msg);
+	release_pages(f);
 	bool is_shorter = cairn_binary_shortened(f->bin) || identity_is_shorter(&f->identity);
 	if (!is_shorter && is_as_it_was(f))
 		return;
