@@ -228,7 +228,8 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", help="run the tests of this name only")
     parser.add_argument("--seconds", type=int, default=30, help="for each fuzz target")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    # Most wait for half of their time: for a process to stop, a probe to be gone, a clock.
+    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count())
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
 

@@ -16,11 +16,13 @@ A claim's name is its function's; it fails by an exception, and is skipped by Sk
 import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 CAIRN = os.environ.get("CAIRN", os.path.join(os.path.dirname(__file__), "../../build/cairn"))
@@ -187,9 +189,25 @@ def claim_each(*values):
     return register
 
 
+def _note_time(name, began):
+    """ With CAIRN_TIMES=FILE each claim's seconds, and those of a processor of what it ran."""
+    path = os.environ.get("CAIRN_TIMES")
+    if path:
+        took = [now - then for now, then in zip(_clocks(), began)]
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{took[0]:.2f} {took[1]:.2f} {os.path.basename(sys.argv[0])} {name}\n")
+
+
+def _clocks():
+    own, others = (resource.getrusage(who)
+                   for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return time.monotonic(), sum(u.ru_utime + u.ru_stime for u in (own, others))
+
+
 def main():
     failed = 0
     for name, function, args in _claims:
+        began = _clocks()
         try:
             function(*args)
         except Skip as reason:
@@ -201,6 +219,7 @@ def main():
         else:
             print(f"ok {name}")
         sys.stdout.flush()
+        _note_time(name, began)
     if _folder:
         _folder.cleanup()
     sys.exit(failed)
