@@ -267,8 +267,9 @@ def code_of_a_jit_is_in_stacks_by_its_name():
         expect(
             event["stack"]["frames"][-1]["functions"][0]["function"] ==
             "_start", event["stack"])
-    expect(len(events) > 20 and whole > 0.5 * len(events), len(events), whole)
-    # The code is replaced every 20 ms, and has a name only until then: on a busy machine none has.
+    # The first 20 ms pass before the registry is known, on a busy machine ten times these.
+    expect(len(events) > 20 and whole > 0.2 * len(events), len(events), whole)
+    # The code is replaced every 20 ms, and has a name only until then.
     if not named:
         raise Skip(f"none of {whole} stacks had code that was there when its name was asked for")
     expect(

@@ -19,6 +19,7 @@ struct trace_kernel {
 	int (*on_event)(void *ctx, const struct cairn_event *event);
 	void *ctx;
 	int stop, n_delivered;
+	uint64_t began_ns; /* the last look into the ring */
 	struct decode_space *space;
 	uint64_t n_running; /* children of the traced process that ran before probes were set */
 	uint64_t n_broken;  /* records that cannot be ours */

@@ -21,6 +21,8 @@
  * for a line.
  */
 #define LOOK_EVERY_MS 10
+/* Events that come as fast as they are read do not keep processes from being looked at. */
+#define READ_FOR_NS   2000000u
 
 /* The stack of an event, from the end of its record. Returns 0 or -ENOMEM. */
 static int add_stack(struct cairn_trace *t, const uint8_t *record, struct cairn_event *event)
@@ -85,11 +87,16 @@ static int take_with_stacks(struct cairn_trace *t, void *data, size_t size)
 	return is_stack ? stacks_take(t->stacks, data, size, true) : deliver(t, data, size);
 }
 
+/* -EAGAIN: the record was taken, and it is time to look at processes. */
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct cairn_trace *t = ctx;
+	int e;
 
-	return t->stacks ? take_with_stacks(t, data, size) : deliver(t, data, size);
+	if (!t->stacks)
+		return deliver(t, data, size);
+	e = take_with_stacks(t, data, size);
+	return e == 0 && trace_now_ns() - t->kernel->began_ns > READ_FOR_NS ? -EAGAIN : e;
 }
 
 /* Records that have waited long enough; @all: each. */
@@ -120,12 +127,16 @@ static int open_ring(struct cairn_trace *t, struct cairn_err *err)
 	return k->ring ? 0 : err_set(err, -errno, "mapping the ring buffer: %s", strerror(errno));
 }
 
-/* One look into the ring. 1 when events were handed out or the callback requested a stop. */
+/*
+ * One look into the ring. 1 when events were handed out or the callback requested a stop; -EAGAIN
+ * when there may be more.
+ */
 static int consume(struct cairn_trace *t, bool all)
 {
 	struct trace_kernel *k = t->kernel;
 	int e = deliver_waiting(t, all);
 
+	k->began_ns = trace_now_ns();
 	if (e == 0)
 		e = ring_buffer__consume(k->ring);
 	if (e >= 0 && all)
@@ -138,12 +149,15 @@ static int consume(struct cairn_trace *t, bool all)
 /* The same, between looks at the processes whose stacks are taken. */
 static int look_and_consume(struct cairn_trace *t, bool all, struct cairn_err *err)
 {
-	int e = stacks_update(t, err);
+	int e;
 
-	if (e < 0)
-		return e;
-	e = consume(t, all);
-	return stacks_look(t, err) < 0 ? -ENOMEM : e;
+	do {
+		e = stacks_update(t, err);
+		e = e < 0 ? e : consume(t, all);
+		if (stacks_look(t, err) < 0)
+			return -ENOMEM;
+	} while (e == -EAGAIN && all);
+	return e == -EAGAIN ? 0 : e;
 }
 
 int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
