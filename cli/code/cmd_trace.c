@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,9 +25,8 @@
 #include "stack.h"
 #include "trace.h"
 #include "trace_aggregate.h"
-#include "trace_output.h"
+#include "trace_files.h"
 #include "trace_kernel.h"
-#include "trace_profile.h"
 #include "trace_sample.h"
 #include "trace_stack.h"
 #include "trace_which.h"
@@ -44,7 +42,7 @@ struct trace_values {
 	const char *command, *command_output;
 	const char *cgroup, *comm;
 	const char *sample;
-	const char *out;
+	struct opt_list out;
 	const char *backend;
 	const char *stack;
 	const char *format, *time, *rotate;
@@ -75,9 +73,9 @@ static const struct opt opts[] = {
 	 "kernel:FUNC needs no -k"},
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
-	{'o', "output", OPT_TEXT, "FILE", AT(out),
-	 "write the events to FILE; with --by '$stack': a profile, NAME.html, NAME.folded or "
-	 "NAME.pb.gz"},
+	{'o', "output", OPT_LIST, "FILE", AT(out),
+	 "write the events to FILE, or to NAME.pftrace for Perfetto; with --by '$stack': a "
+	 "profile, NAME.html, NAME.folded or NAME.pb.gz; may be repeated"},
 	{0, "rotate", OPT_TEXT, "SIZE[,COUNT]", AT(rotate),
 	 "begin a new FILE when it has SIZE bytes: 64M, 1G; keep COUNT old ones as FILE.1, FILE.2 "
 	 "and so on (10)"},
@@ -151,6 +149,9 @@ static int print_event(const struct session *session, const struct cairn_event *
 {
 	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
 
+	/* Files with formats of their own are enough. */
+	if (session->exports && !session->output)
+		return 0;
 	if (session->graph)
 		return cairn_trace_graph_print(session->graph, event, session->out);
 	return session->names ? trace_stack_print(session, event)
@@ -162,8 +163,8 @@ static int on_event(void *ctx, const struct cairn_event *event)
 	struct session *session = ctx;
 	int r = print_event(session, event);
 
-	if (r == 0 && session->output)
-		r = trace_output_event_ends(session->output);
+	if (r == 0)
+		r = trace_files_event(session, event);
 	if (r < 0)
 		return r;
 	/* A call is one event. */
@@ -223,18 +224,9 @@ static void look_now_and_then(struct session *session)
  */
 static int flush_events(const struct session *session)
 {
-	int r;
-
-	errno = 0;
 	if (session->graph)
 		cairn_trace_graph_flush(session->graph, session->out);
-	if (session->output) {
-		r = trace_output_event_ends(session->output);
-		return r < 0 ? r : trace_output_flush(session->output);
-	}
-	if (!fflush(session->out) && !ferror(session->out))
-		return 0;
-	return errno ? -errno : -EIO;
+	return trace_files_flush(session);
 }
 
 /*
@@ -373,9 +365,11 @@ static int trace(struct session *session, double seconds)
 		int flushed = flush_events(session);
 		r = flushed < 0 ? flushed : r;
 	}
-	if (r < 0 && (ferror(session->out) || trace_output_has_failed(session->output))) {
+	if (r < 0 && trace_files_failed(session)) {
+		fail(STATUS_NOT_HERE, "cannot write %s: %s", trace_files_failed(session),
+		     strerror(-r));
 		clearerr(session->out); /* reported once */
-		return fail(STATUS_NOT_HERE, "cannot write the events: %s", strerror(-r));
+		return STATUS_NOT_HERE;
 	}
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
@@ -602,51 +596,6 @@ static int open_trace(const struct trace_values *values, const struct command *c
 	return r < 0 ? fail_err(r, &err, r == -ESRCH ? STATUS_NO : STATUS_USAGE) : STATUS_YES;
 }
 
-/* Found out now, and not when everything has been counted. */
-static int check_place(const char *path)
-{
-	char *copy = strdup(path);
-	struct stat st;
-	int e = copy ? 0 : ENOMEM;
-
-	if (!e && (stat(path, &st) ? access(dirname(copy), W_OK | X_OK) : access(path, W_OK)))
-		e = errno;
-	else if (!e && !stat(path, &st) && S_ISDIR(st.st_mode))
-		e = EISDIR;
-	free(copy);
-	return e ? fail(STATUS_USAGE, "cannot write %s: %s", path, strerror(e)) : STATUS_YES;
-}
-
-static int check_profile(const struct trace_values *values, const struct session *session)
-{
-	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
-		if (trace_stack_has_lines(session, i))
-			return values->aggregates.every
-				       ? fail(STATUS_USAGE,
-					      "%s is written once, at the end, and not "
-					      "each --every TIME",
-					      values->out)
-				       : check_place(values->out);
-	return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", values->out);
-}
-
-static int open_output(const struct trace_values *values, struct session *session)
-{
-	if (values->rotate && (!values->out || aggregate_is_wanted(&values->aggregates)))
-		return fail(STATUS_USAGE, "--rotate is for events in a file: give -o FILE");
-	if (!values->out)
-		return STATUS_YES;
-	if (trace_profile_is_name(values->out) && session->aggregates) {
-		session->profile = values->out;
-		return check_profile(values, session);
-	}
-	int status = trace_output_open(values->out, values->rotate, &session->output);
-
-	if (!status)
-		session->out = trace_output_stream(session->output);
-	return status;
-}
-
 /* In JSON the events have their depths. */
 static int open_graph(const struct trace_values *values, struct session *session)
 {
@@ -675,6 +624,9 @@ static int open_aggregates(const struct trace_values *values, struct session *se
 static int go(const struct trace_values *values, const struct command *command,
 	      const struct operands *operands, struct session *session)
 {
+	const struct file_values files = {.out = values->out,
+					  .rotate = values->rotate,
+					  .repeats = values->aggregates.every != 0};
 	int status = open_trace(values, command, session);
 
 	if (!status)
@@ -690,7 +642,7 @@ static int go(const struct trace_values *values, const struct command *command,
 		return status;
 	if (values->dry_run)
 		return trace_plan(session, values->best_effort, values->verbose);
-	status = open_output(values, session);
+	status = trace_files_open(&files, session);
 	if (!status)
 		status = attach(session);
 	return status ? status : trace(session, values->seconds);
@@ -773,9 +725,8 @@ static int run(void *v, const struct operands *operands)
 	free(session.pids);
 	if (session.command_output)
 		close(session.command_output);
-	int e = trace_output_close(session.output);
-	if (e < 0)
-		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", values->out, strerror(-e));
+	int closed = trace_files_close(&session);
+	status = closed ? closed : status;
 	command_fini(&command);
 	return status;
 }

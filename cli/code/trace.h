@@ -14,6 +14,7 @@
 /* More probed files have to wait for another trace until their sidecars are made. */
 #define KEPT_FILES_MAX 16
 
+struct trace_exports;
 struct trace_output;
 struct kernel_source;
 
@@ -31,7 +32,10 @@ struct session {
 	int kernel_status;             /* of the one that could not be opened */
 	const char *debug_file;        /* of the kernel */
 	FILE *out;                     /* events, and in JSON the summary */
+	const char *out_name;          /* of its file; NULL: it is standard output */
 	struct trace_output *output;   /* of it; NULL: it is standard output */
+	/* Files in the formats of other programs; NULL: there are none. */
+	struct trace_exports *exports;
 	bool json;
 	bool fail_on_loss;
 	uint32_t sample; /* one of so many hits; 0 and 1: all */

@@ -9,6 +9,8 @@
  * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
  * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
  * shares.c adds up what each function takes, and part.c makes a profile of some of its samples.
+ *
+ * Events of a trace are no profile: perfetto.c writes them, with the values of event_value.c.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H

@@ -186,6 +186,11 @@ static int own_returns(struct cairn_trace *t, struct trace_probe *p, struct cair
 
 int returns_of_calls(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
+	if (p->file->kernel)
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: calls of kernel functions are not followed yet, and make no "
+			       "tree",
+			       p->text->text);
 	p->pub.not_followed = p->no_returns;
 	return own_returns(t, p, err);
 }

@@ -61,7 +61,7 @@ int returns_take_condition(struct cairn_trace *t, struct trace_probe *p, struct 
 
 /*
  * In a trace that shows calls: the probe's calls are followed, whatever its values are, unless they
- * cannot be. Returns 0 or -ENOMEM.
+ * cannot be. Returns 0, -EOPNOTSUPP for functions of the kernel, or -ENOMEM.
  */
 int returns_of_calls(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 

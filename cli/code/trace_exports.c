@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace_exports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/trace_export.h>
+
+#include "trace_output.h"
+
+enum { EXPORTS_MAX = 8 };
+
+struct export
+{
+	const char *name;
+	struct trace_output *output;
+	struct cairn_perfetto *perfetto;
+};
+
+struct trace_exports {
+	size_t n;
+	struct export items[EXPORTS_MAX];
+	const char *failed;
+};
+
+/* What Perfetto's own tools call their files. */
+static const char *const ends[] = {".pftrace", ".perfetto", ".perfetto-trace"};
+
+bool trace_exports_is_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
+			return true;
+	return false;
+}
+
+static int open_one(const char *name, struct export *x)
+{
+	struct cairn_err err = {0};
+	int status, r;
+
+	x->name = name;
+	status = trace_output_open(name, NULL, &x->output);
+	if (status)
+		return status;
+	r = cairn_perfetto_new(&x->perfetto, &err);
+	if (r == 0)
+		r = cairn_perfetto_begin(x->perfetto, trace_output_stream(x->output));
+	if (r == 0)
+		r = trace_output_event_ends(x->output);
+	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+}
+
+int trace_exports_open(const struct opt_list *names, struct trace_exports **ret)
+{
+	int status = STATUS_YES;
+
+	for (size_t i = 0; i < names->n && !status; i++) {
+		if (!trace_exports_is_name(names->items[i]))
+			continue;
+		if (!*ret)
+			*ret = calloc(1, sizeof(**ret));
+		if (!*ret)
+			return fail(STATUS_NOT_HERE, "no memory");
+		if ((*ret)->n == EXPORTS_MAX)
+			return fail(STATUS_USAGE, "at most %d files can be written at a time",
+				    EXPORTS_MAX);
+		status = open_one(names->items[i], &(*ret)->items[(*ret)->n++]);
+	}
+	return status;
+}
+
+static int take_event(struct export *x, const struct cairn_event *event)
+{
+	int r = cairn_perfetto_event(x->perfetto, event, trace_output_stream(x->output));
+	int e = trace_output_event_ends(x->output);
+
+	/* The stream does not know why it failed. */
+	return e < 0 ? e : r;
+}
+
+int trace_exports_event(struct trace_exports *x, const struct cairn_event *event)
+{
+	int r = 0;
+
+	for (size_t i = 0; x && i < x->n && r == 0; i++) {
+		r = take_event(&x->items[i], event);
+		if (r < 0)
+			x->failed = x->items[i].name;
+	}
+	return r;
+}
+
+int trace_exports_flush(struct trace_exports *x)
+{
+	int r = 0;
+
+	for (size_t i = 0; x && i < x->n && r == 0; i++) {
+		r = trace_output_flush(x->items[i].output);
+		if (r < 0)
+			x->failed = x->items[i].name;
+	}
+	return r;
+}
+
+const char *trace_exports_failed(const struct trace_exports *x)
+{
+	return x ? x->failed : NULL;
+}
+
+int trace_exports_close(struct trace_exports *x)
+{
+	int status = STATUS_YES;
+
+	for (size_t i = 0; x && i < x->n; i++) {
+		int e = trace_output_close(x->items[i].output);
+		if (e < 0)
+			status = fail(STATUS_NOT_HERE, "cannot write %s: %s", x->items[i].name,
+				      strerror(-e));
+		cairn_perfetto_free(x->items[i].perfetto);
+	}
+	free(x);
+	return status;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace_files.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace_exports.h"
+#include "trace_output.h"
+#include "trace_profile.h"
+#include "trace_stack.h"
+
+/* Found out now, and not when everything has been counted. */
+static int check_place(const char *path)
+{
+	char *copy = strdup(path);
+	struct stat st;
+	int e = copy ? 0 : ENOMEM;
+
+	if (!e && (stat(path, &st) ? access(dirname(copy), W_OK | X_OK) : access(path, W_OK)))
+		e = errno;
+	else if (!e && !stat(path, &st) && S_ISDIR(st.st_mode))
+		e = EISDIR;
+	free(copy);
+	return e ? fail(STATUS_USAGE, "cannot write %s: %s", path, strerror(e)) : STATUS_YES;
+}
+
+static int check_profile(const char *name, bool repeats, const struct session *session)
+{
+	bool has_stacks = false;
+
+	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
+		has_stacks |= trace_stack_has_lines(session, i);
+	if (!has_stacks)
+		return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", name);
+	if (repeats)
+		return fail(STATUS_USAGE,
+			    "%s is written once, at the end, and not each --every TIME", name);
+	return check_place(name);
+}
+
+/* The file of the events' own lines; of the tables, if hits are summed up. */
+static int open_lines(const struct file_values *values, const char *name, struct session *session)
+{
+	int status;
+
+	if (session->out_name)
+		return fail(STATUS_USAGE, "%s and %s would be the same: -o names one file of lines",
+			    session->out_name, name);
+	session->out_name = name;
+	status = trace_output_open(name, values->rotate, &session->output);
+	if (!status)
+		session->out = trace_output_stream(session->output);
+	return status;
+}
+
+static int open_file(const struct file_values *values, const char *name, struct session *session)
+{
+	if (trace_exports_is_name(name))
+		return session->aggregates ? fail(STATUS_USAGE,
+						  "%s is for events, and hits that are summed up "
+						  "make none",
+						  name)
+					   : STATUS_YES;
+	if (!session->aggregates || !trace_profile_is_name(name))
+		return open_lines(values, name, session);
+	if (session->profile)
+		return fail(STATUS_USAGE, "one profile can be written at a time");
+	session->profile = name;
+	return check_profile(name, values->repeats, session);
+}
+
+int trace_files_open(const struct file_values *values, struct session *session)
+{
+	int status = STATUS_YES;
+
+	for (size_t i = 0; i < values->out.n && !status; i++)
+		status = open_file(values, values->out.items[i], session);
+	if (!status && values->rotate && (!session->output || session->aggregates))
+		status = fail(STATUS_USAGE, "--rotate is for events in a file: give -o FILE");
+	if (!status)
+		status = trace_exports_open(&values->out, &session->exports);
+	return status;
+}
+
+int trace_files_event(const struct session *session, const struct cairn_event *event)
+{
+	int r = trace_exports_event(session->exports, event);
+
+	return r == 0 && session->output ? trace_output_event_ends(session->output) : r;
+}
+
+int trace_files_flush(const struct session *session)
+{
+	int r = trace_exports_flush(session->exports);
+
+	if (r < 0)
+		return r;
+	if (session->output) {
+		r = trace_output_event_ends(session->output);
+		return r < 0 ? r : trace_output_flush(session->output);
+	}
+	errno = 0;
+	if (!fflush(session->out) && !ferror(session->out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+const char *trace_files_failed(const struct session *session)
+{
+	const char *name = trace_exports_failed(session->exports);
+
+	if (name)
+		return name;
+	return ferror(session->out) || trace_output_has_failed(session->output) ? "the events"
+										: NULL;
+}
+
+int trace_files_close(struct session *session)
+{
+	int status = trace_exports_close(session->exports);
+	int e = trace_output_close(session->output);
+
+	if (e < 0)
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", session->out_name,
+			      strerror(-e));
+	return status;
+}

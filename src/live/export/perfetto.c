@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events of a trace in Perfetto's format
+ *
+ * A file is a list of packets, each complete in itself. A thread is a track within its process;
+ * slices of a track must nest. So a call that has no return ends when an event of its thread shows
+ * that it is over, which its depth tells.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cairn/text.h>
+#include <cairn/trace_export.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/scope.h"
+#include "base/vec.h"
+#include "export/event_value.h"
+#include "perfetto.pb-c.h"
+
+typedef CairnPerfetto__TracePacket pb_packet;
+typedef CairnPerfetto__TrackEvent pb_event;
+typedef CairnPerfetto__TrackDescriptor pb_track;
+typedef CairnPerfetto__DebugAnnotation pb_annotation;
+
+enum {
+	CLOCK_ID_REALTIME = 1,
+	CLOCK_ID_MONOTONIC = 3,
+	CLOCK_ID_BOOTTIME = 6,
+	SLICE_BEGIN = 1,
+	SLICE_END = 2,
+	INSTANT = 3,
+	SEQUENCE = 1,
+	DEPTH_MAX = 64,
+	NAME_MAX_BYTES = 64,
+	TEXT_MAX = 1024,
+	FIELD_OF_PACKET = 0x0a,
+};
+
+/* Identifiers of tracks: processes and threads have numbers of their own. */
+#define PROCESS_TRACK (UINT64_C(1) << 40)
+#define THREAD_TRACK  (UINT64_C(2) << 40)
+
+struct thread {
+	uint32_t pid, n_open;
+	char comm[16];           /* as the track was named last */
+	bool is_open[DEPTH_MAX]; /* the beginning of the slice was written */
+};
+
+struct cairn_perfetto {
+	struct map threads; /* by number, the index + 1 */
+	struct map processes;
+	VEC(struct thread *) list;
+};
+
+int cairn_perfetto_new(struct cairn_perfetto **ret, struct cairn_err *err)
+{
+	struct cairn_perfetto *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return err_nomem(err, "an export");
+	map_init(&p->threads);
+	map_init(&p->processes);
+	*ret = p;
+	return 0;
+}
+
+void cairn_perfetto_free(struct cairn_perfetto *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->list.n; i++)
+		free(p->list.p[i]);
+	VEC_FREE(&p->list);
+	map_fini(&p->threads);
+	map_fini(&p->processes);
+	free(p);
+}
+
+/* ---- packets ---- */
+
+static int put_packet(pb_packet *packet, FILE *out)
+{
+	size_t size, left, n = 0;
+	uint8_t head[12] = {FIELD_OF_PACKET};
+
+	packet->trusted_packet_sequence_id = SEQUENCE;
+	size = cairn_perfetto__trace_packet__get_packed_size(packet);
+	SCOPE_FREE uint8_t *bytes = malloc(size);
+	if (!bytes)
+		return -ENOMEM;
+	cairn_perfetto__trace_packet__pack(packet, bytes);
+	for (left = size; left >= 0x80; left >>= 7)
+		head[++n] = (uint8_t)(left | 0x80);
+	head[++n] = (uint8_t)left;
+	fwrite(head, 1, n + 1, out);
+	fwrite(bytes, 1, size, out);
+	return ferror(out) ? -EIO : 0;
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int cairn_perfetto_begin(struct cairn_perfetto *p, FILE *out)
+{
+	static const struct {
+		uint32_t id;
+		clockid_t clock;
+	} known[] = {{CLOCK_ID_MONOTONIC, CLOCK_MONOTONIC},
+		     {CLOCK_ID_REALTIME, CLOCK_REALTIME},
+		     {CLOCK_ID_BOOTTIME, CLOCK_BOOTTIME}};
+	enum { N = sizeof(known) / sizeof(known[0]) };
+	CairnPerfetto__ClockSnapshot snapshot = CAIRN_PERFETTO__CLOCK_SNAPSHOT__INIT;
+	CairnPerfetto__Clock clocks[N], *list[N];
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+
+	for (size_t i = 0; i < N; i++) {
+		cairn_perfetto__clock__init(&clocks[i]);
+		clocks[i].clock_id = known[i].id;
+		clocks[i].timestamp = now_ns(known[i].clock);
+		list[i] = &clocks[i];
+	}
+	snapshot.n_clocks = N;
+	snapshot.clocks = list;
+	snapshot.primary_trace_clock = CLOCK_ID_MONOTONIC;
+	packet.clock_snapshot = &snapshot;
+	return put_packet(&packet, out);
+}
+
+/* ---- tracks ---- */
+
+/* Names of threads are bytes that the program chose. */
+static void name_of_thread(const struct cairn_event *event, char *name)
+{
+	cairn_quote(event->comm, CAIRN_QUOTE_TEXT, name, NAME_MAX_BYTES);
+}
+
+static int put_process(struct cairn_perfetto *p, const struct cairn_event *event, FILE *out)
+{
+	CairnPerfetto__ProcessDescriptor process = CAIRN_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	pb_track track = CAIRN_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+	char name[NAME_MAX_BYTES];
+	uint64_t known;
+	int r;
+
+	if (map_get(&p->processes, event->pid, &known) && (known || event->pid != event->tid))
+		return 0;
+	name_of_thread(event, name);
+	process.pid = (int32_t)event->pid;
+	process.process_name = name;
+	track.uuid = PROCESS_TRACK | event->pid;
+	track.process = &process;
+	packet.track_descriptor = &track;
+	r = put_packet(&packet, out);
+	/* The name of the process is that of its first thread, which may be seen later. */
+	return r < 0 ? r : map_put(&p->processes, event->pid, event->pid == event->tid);
+}
+
+static int put_thread(const struct cairn_event *event, FILE *out)
+{
+	CairnPerfetto__ThreadDescriptor thread = CAIRN_PERFETTO__THREAD_DESCRIPTOR__INIT;
+	pb_track track = CAIRN_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+	char name[NAME_MAX_BYTES];
+
+	name_of_thread(event, name);
+	thread.pid = (int32_t)event->pid;
+	thread.tid = (int32_t)event->tid;
+	thread.thread_name = name;
+	track.uuid = THREAD_TRACK | event->tid;
+	track.parent_uuid = PROCESS_TRACK | event->pid;
+	track.thread = &thread;
+	packet.track_descriptor = &track;
+	return put_packet(&packet, out);
+}
+
+static struct thread *new_thread(struct cairn_perfetto *p, uint32_t tid)
+{
+	struct thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread || !VEC_ADD(&p->list, thread)) {
+		free(thread);
+		return NULL;
+	}
+	return map_put(&p->threads, tid, p->list.n) < 0 ? NULL : thread;
+}
+
+/* The thread of an event, described in the file. Returns 0 or a negative errno. */
+static int find_thread(struct cairn_perfetto *p, const struct cairn_event *event, FILE *out,
+		       struct thread **ret)
+{
+	struct thread *thread;
+	uint64_t at;
+	int r;
+
+	thread = map_get(&p->threads, event->tid, &at) ? p->list.p[at - 1]
+						       : new_thread(p, event->tid);
+	if (!thread)
+		return -ENOMEM;
+	*ret = thread;
+	if (thread->pid == event->pid && !memcmp(thread->comm, event->comm, sizeof(thread->comm)))
+		return 0;
+	thread->pid = event->pid;
+	memcpy(thread->comm, event->comm, sizeof(thread->comm));
+	r = put_process(p, event, out);
+	return r < 0 ? r : put_thread(event, out);
+}
+
+/* ---- values ---- */
+
+struct annotations {
+	struct arena arena;
+	pb_annotation **list;
+	size_t n;
+};
+
+static pb_annotation *add(struct annotations *a, const char *name)
+{
+	pb_annotation *one = arena_alloc(&a->arena, sizeof(*one));
+
+	if (!one || !a->list)
+		return NULL;
+	cairn_perfetto__debug_annotation__init(one);
+	one->name = (char *)(uintptr_t)name;
+	a->list[a->n++] = one;
+	return one;
+}
+
+static void set_value(pb_annotation *to, const struct event_value *v)
+{
+	switch (v->kind) {
+	case EVENT_BOOL:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_BOOL_VALUE;
+		to->bool_value = v->truth;
+		break;
+	case EVENT_INT:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_INT_VALUE;
+		to->int_value = v->number;
+		break;
+	case EVENT_UINT:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_UINT_VALUE;
+		to->uint_value = v->natural;
+		break;
+	case EVENT_FLOAT:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_DOUBLE_VALUE;
+		to->double_value = v->real;
+		break;
+	case EVENT_STRING:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_STRING_VALUE;
+		to->string_value = (char *)(uintptr_t)v->text;
+		break;
+	case EVENT_JSON:
+		to->value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_LEGACY_JSON_VALUE;
+		to->legacy_json_value = (char *)(uintptr_t)v->text;
+		break;
+	}
+}
+
+/* An entry has the values that do not need the return, and its return the others. */
+static bool is_of_moment(const struct cairn_event *event, uint32_t i)
+{
+	bool at_return = event->values[i].what->at_return;
+
+	if (!event->call || event->call->moment == CAIRN_CALL_NONE)
+		return true;
+	return at_return == (event->call->moment == CAIRN_CALL_RETURN);
+}
+
+static int add_values(const struct cairn_event *event, struct annotations *a)
+{
+	int r = 0;
+
+	a->list = arena_array(&a->arena, event->n_values + 1u, sizeof(*a->list));
+	for (uint32_t i = 0; i < event->n_values && r == 0; i++) {
+		struct event_value value;
+		char text[TEXT_MAX];
+		pb_annotation *one;
+		if (!is_of_moment(event, i))
+			continue;
+		cairn_quote(event->values[i].what->text, CAIRN_QUOTE_TEXT, text, sizeof(text));
+		one = add(a, arena_strdup(&a->arena, text));
+		r = one && one->name ? event_value(event, i, &a->arena, &value) : -ENOMEM;
+		if (r == 0)
+			set_value(one, &value);
+	}
+	return r;
+}
+
+/* ---- events ---- */
+
+static int put_event(uint32_t tid, uint64_t time_ns, pb_event *event, FILE *out)
+{
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+
+	event->track_uuid = THREAD_TRACK | tid;
+	packet.timestamp = time_ns;
+	packet.timestamp_clock_id = CLOCK_ID_MONOTONIC;
+	packet.track_event = event;
+	return put_packet(&packet, out);
+}
+
+static int put_end(uint32_t tid, uint64_t time_ns, FILE *out)
+{
+	pb_event event = CAIRN_PERFETTO__TRACK_EVENT__INIT;
+
+	event.type = SLICE_END;
+	return put_event(tid, time_ns, &event, out);
+}
+
+/* With the function's name, its site, and the values. */
+static int put_named(const struct cairn_event *event, uint32_t type, uint64_t time_ns, FILE *out)
+{
+	pb_event to = CAIRN_PERFETTO__TRACK_EVENT__INIT;
+	char name[TEXT_MAX], where[TEXT_MAX], quoted[TEXT_MAX], category[] = "cairn";
+	char *categories[] = {category};
+	struct annotations values = {0};
+	pb_annotation args = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT,
+		      site = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT, *both[] = {&site, &args};
+	int r = add_values(event, &values);
+
+	cairn_quote(event->probe->function->name, CAIRN_QUOTE_TEXT, name, sizeof(name));
+	cairn_site_text(event->probe->function, event->site->site, NULL, where, sizeof(where));
+	cairn_quote(where, CAIRN_QUOTE_TEXT, quoted, sizeof(quoted));
+	site.name = (char *)(uintptr_t) "site";
+	site.value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_STRING_VALUE;
+	site.string_value = quoted;
+	args.name = (char *)(uintptr_t) "args";
+	args.n_dict_entries = values.n;
+	args.dict_entries = values.list;
+	to.type = type;
+	to.name = name;
+	to.n_categories = 1;
+	to.categories = categories;
+	to.n_debug_annotations = values.n ? 2 : 1;
+	to.debug_annotations = both;
+	if (r == 0)
+		r = put_event(event->tid, time_ns, &to, out);
+	arena_fini(&values.arena);
+	return r;
+}
+
+/* The end of a call, with what the return has. */
+static int put_return(const struct cairn_event *event, FILE *out)
+{
+	pb_event to = CAIRN_PERFETTO__TRACK_EVENT__INIT;
+	struct annotations values = {0};
+	pb_annotation results = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT, *one = &results;
+	int r = add_values(event, &values);
+
+	results.name = (char *)(uintptr_t) "results";
+	results.n_dict_entries = values.n;
+	results.dict_entries = values.list;
+	to.type = SLICE_END;
+	to.n_debug_annotations = values.n ? 1 : 0;
+	to.debug_annotations = &one;
+	if (r == 0)
+		r = put_event(event->tid, event->time_ns, &to, out);
+	arena_fini(&values.arena);
+	return r;
+}
+
+/* Calls beyond @depth are over. */
+static int leave(struct thread *thread, const struct cairn_event *event, uint32_t depth, FILE *out)
+{
+	int r = 0;
+
+	while (thread->n_open > depth && r == 0)
+		if (thread->is_open[--thread->n_open])
+			r = put_end(event->tid, event->time_ns, out);
+	return r;
+}
+
+static int enter(struct thread *thread, const struct cairn_event *event, FILE *out)
+{
+	int r = leave(thread, event, event->call->depth, out);
+
+	if (r < 0)
+		return r;
+	while (thread->n_open < event->call->depth)
+		thread->is_open[thread->n_open++] = false;
+	thread->is_open[thread->n_open++] = true;
+	return put_named(event, SLICE_BEGIN, event->time_ns, out);
+}
+
+/* If its entry was lost, its slice begins where the kernel says that it did. */
+static int end_call(struct thread *thread, const struct cairn_event *event, FILE *out)
+{
+	uint32_t depth = event->call->depth;
+	int r = leave(thread, event, depth + 1, out);
+	bool is_open = thread->n_open == depth + 1 && thread->is_open[depth];
+
+	if (r == 0 && !is_open)
+		r = put_named(event, SLICE_BEGIN, event->call->entered_ns, out);
+	if (thread->n_open > depth)
+		thread->n_open = depth;
+	return r < 0 ? r : put_return(event, out);
+}
+
+static int put_call(struct thread *thread, const struct cairn_event *event, FILE *out)
+{
+	int r;
+
+	if (event->call->depth >= DEPTH_MAX && event->call->moment != CAIRN_CALL_NONE)
+		return -EINVAL;
+	switch (event->call->moment) {
+	case CAIRN_CALL_ENTRY:
+		return enter(thread, event, out);
+	case CAIRN_CALL_RETURN:
+		return end_call(thread, event, out);
+	case CAIRN_CALL_NONE:
+		break;
+	}
+	r = leave(thread, event, event->call->depth, out);
+	return r < 0 ? r : put_named(event, INSTANT, event->time_ns, out);
+}
+
+int cairn_perfetto_event(struct cairn_perfetto *p, const struct cairn_event *event, FILE *out)
+{
+	struct thread *thread = NULL;
+	uint64_t duration;
+	int r = find_thread(p, event, out, &thread);
+
+	if (r < 0)
+		return r;
+	if (event->call)
+		return put_call(thread, event, out);
+	if (!event_duration(event, &duration))
+		return put_named(event, INSTANT, event->time_ns, out);
+	r = put_named(event, SLICE_BEGIN, event->time_ns - duration, out);
+	return r < 0 ? r : put_end(event->tid, event->time_ns, out);
+}
