@@ -41,7 +41,7 @@ struct trace_values {
 	struct opt_list pids;
 	const char *command, *command_output;
 	const char *cgroup, *comm;
-	const char *sample;
+	const char *sample, *max_slowdown;
 	struct opt_list out;
 	const char *backend;
 	const char *stack;
@@ -94,6 +94,10 @@ static const struct opt opts[] = {
 	AGGREGATE_OPTS(AT(aggregates)),
 	{0, "sample", OPT_TEXT, "1/N", AT(sample),
 	 "take one of N hits, drawn at random; the others are counted"},
+	{0, "max-slowdown", OPT_TEXT, "LIMIT", AT(max_slowdown),
+	 "take fewer hits, or remove the probes, when the processes are slowed down by more: 10%, "
+	 "off "
+	 "(10%; with -c off)"},
 	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
 	 "attach all sites that can be attached, and report the missing ones, instead of attaching "
 	 "nothing"},
@@ -175,8 +179,8 @@ static int on_event(void *ctx, const struct cairn_event *event)
 /* Why the loop is over; 0 while it is not. */
 static bool is_over(struct session *session, uint64_t end_ns)
 {
-	return interrupt_seen() || cairn_trace_target_gone(session->trace) ||
-	       (end_ns && clock_now_ns() >= end_ns);
+	return interrupt_seen() || session->has_given_up ||
+	       cairn_trace_target_gone(session->trace) || (end_ns && clock_now_ns() >= end_ns);
 }
 
 static int wait_ms(uint64_t end_ns)
@@ -216,6 +220,7 @@ static void look_now_and_then(struct session *session)
 		return;
 	session->next_look_ns = now + POLL_MS * 1000000ull;
 	look_at_mapped(session);
+	trace_guard_look(session);
 }
 
 /*
@@ -584,7 +589,12 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		status = trace_stack_open(values->stack, &trace_opts.stack_frames, session);
 	if (status)
 		return status;
-	if (values->sample)
+	if (values->max_slowdown)
+		status = trace_guard_read(values->max_slowdown, &session->max_slowdown);
+	else if (!values->command)
+		session->max_slowdown = 0.1;
+	session->has_limit = values->max_slowdown;
+	if (!status && values->sample)
 		status = trace_sample_read(values->sample, &trace_opts.sample);
 	if (!status && values->command_output)
 		status = trace_which_output(values->command_output, &trace_opts.command_output);

@@ -39,6 +39,11 @@ struct session {
 	bool json;
 	bool fail_on_loss;
 	uint32_t sample; /* one of so many hits; 0 and 1: all */
+	uint64_t sampled_since_ns;
+	double max_slowdown; /* 0.1: 10 %; 0: no limit */
+	bool has_limit;      /* it was given */
+	double slowdown;     /* when the guard acted last; 0: it did not */
+	bool has_given_up;   /* the probes were removed */
 	bool has_command;
 	bool of_process; /* a command or processes that are named, not all of them */
 	bool looks;      /* which probed files are mapped is of interest */

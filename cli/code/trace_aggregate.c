@@ -19,6 +19,7 @@
 #include "json.h"
 #include "say.h"
 #include "trace_profile.h"
+#include "trace_sample.h"
 #include "trace_stack.h"
 
 enum {
@@ -408,8 +409,7 @@ static int show_json(const struct session *session, const struct cairn_aggregate
 	json_uint(&j, "from_ns", table->from_ns);
 	json_uint(&j, "to_ns", table->to_ns);
 	json_uint(&j, "count", table->hits);
-	if (session->sample > 1)
-		json_uint(&j, "sample", session->sample);
+	trace_sample_put(&j, session);
 	json_open(&j, "rows", '[');
 	for (size_t i = 0; i < shown; i++)
 		put_row(session, &j, &table->rows[i]);
@@ -777,14 +777,17 @@ static int show_text(const struct session *session, const struct cairn_aggregate
 {
 	struct aggregate_session *a = session->aggregates;
 	size_t n = n_with_keys(table), shown = a->top && a->top < n ? a->top : n;
+	char share[80];
 	int r = 0;
 
 	if (a->is_refreshed)
 		fprintf(session->out, "\033[H\033[J%.1f s, %s\n",
 			(double)(table->to_ns - a->begin_ns) / 1e9,
 			cairn_counted(table->hits, "hit").text);
-	if (session->sample > 1 && table->n_rows)
-		say(session->out, "of 1/%" PRIu32 " of the hits:\n", session->sample);
+	if (session->sample > 1 && table->n_rows) {
+		trace_sample_text(session, share, sizeof(share));
+		say(session->out, "of %s:\n", share);
+	}
 	if (a->has_histogram || a->has_lines)
 		show_blocks(session, table, shown, n);
 	else if (table->n_rows)

@@ -436,7 +436,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		    n_silent == 1 ? "function more" : "functions more", noun);
 	if (session->aggregates)
 		aggregate_summary(session);
-	trace_sample_summary(stats);
+	trace_sample_summary(session, stats);
 	if (session->names)
 		trace_stack_summary(stats);
 	report_absent(session, counts);
@@ -507,7 +507,8 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
 	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
-	trace_sample_put(&j, stats);
+	trace_sample_put(&j, session);
+	trace_guard_put(&j, session, stats);
 	if (is_of_kernel(session->trace)) {
 		json_bool(&j, "missed_unknown", stats->missed_unknown);
 		json_uint(&j, "unloaded", stats->n_unloaded);
@@ -575,6 +576,7 @@ int trace_summary(const struct session *session)
 	if (session->json)
 		summary_json(session, &stats, counts);
 	free(counts);
-	bool has_lost = stats.total.lost || stats.missed || stats.n_stacks_lost;
+	bool has_lost =
+		stats.total.lost || stats.missed || stats.n_stacks_lost || session->slowdown > 0;
 	return session->fail_on_loss && has_lost ? STATUS_LOST : STATUS_YES;
 }

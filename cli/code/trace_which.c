@@ -89,6 +89,8 @@ void trace_which_attached(const struct session *session)
 	if (session->of_process)
 		return;
 	if (!session->cgroup && !session->comm) {
+		if (cairn_trace_probe(session->trace, 0)->of_kernel)
+			return;
 		say(stderr, "all processes that map the probed files are traced; -p, --comm and "
 			    "--cgroup choose\n");
 		return;

@@ -778,6 +778,31 @@ bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_
 				uint32_t i);
 
 /*
+ * cairn_trace_guard - estimate how much the trace slows its processes down, and limit that
+ *
+ * To be called some times a second. The slowdown is the cost of the hits over the processor time of
+ * the traced processes, of all processes of the machine if children are followed or none is named. A
+ * hit costs a trap, measured on a child that is thrown away, and the run of the kernel's program,
+ * which the kernel measures. If the slowdown is more than @max, one of so many hits is taken from
+ * then on; if that is not enough, the probes are removed. Nothing is done while the hits take less
+ * than a fiftieth of one processor.
+ *
+ * @max  0.1: a tenth more processor time than without the trace
+ * Returns 0. Negative, and nothing is done: -EOPNOTSUPP: the kernel does not measure, or the probes
+ * are of the kernel, whose cost is not known; a child or a probe of its own cannot be made.
+ * Cost: a few system calls; once some ten milliseconds. All programs of the kernel are measured
+ * while the trace is open, which costs each run some ten nanoseconds.
+ */
+struct cairn_trace_load {
+	double slowdown; /* since the last look; negative: it is too early to tell */
+	double hits_per_s;
+	bool acted, detached;
+	uint32_t sample; /* one of so many hits is taken from now on */
+};
+int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load *ret,
+		      struct cairn_err *err);
+
+/*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled
  *
  * Takes a trace that is not attached. Returns nothing because closing a link cannot fail.
@@ -841,6 +866,9 @@ struct cairn_trace_stats {
 	bool missed_unknown;
 	/* Attached sites in modules that were unloaded since: their hits are not seen any more. */
 	uint32_t n_unloaded;
+	/* What cairn_trace_guard() did, in nanoseconds since the probes were set; 0: nothing. */
+	uint64_t sampled_since_ns; /* until then more hits, or all, were taken */
+	uint64_t given_up_ns;      /* the probes were removed */
 };
 
 /*

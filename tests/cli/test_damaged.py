@@ -159,7 +159,7 @@ int main(void)
 
 
 def start(path, log):
-    return subprocess.Popen([CAIRN, "trace", "--json", "-o", log, "-p",
+    return subprocess.Popen([CAIRN, "trace", "--max-slowdown", "off", "--json", "-o", log, "-p",
                              str(path), "tick"], stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 

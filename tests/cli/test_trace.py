@@ -246,7 +246,8 @@ def duration_ends_after_so_long():
 @claim
 def the_end_of_the_process_ends_the_trace():
     with looping("slowly") as (process, _):
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+        with subprocess.Popen([CAIRN, "trace", "--max-slowdown", "off", "-p", str(process.pid),
+                               "tick"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
             tracer.stdout.readline()
             process.terminate()
@@ -258,7 +259,8 @@ def the_end_of_the_process_ends_the_trace():
 def a_signal_detaches_and_prints_the_summary(name):
     need_root()
     with looping("slowly") as (process, _):
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+        with subprocess.Popen([CAIRN, "trace", "--max-slowdown", "off", "-p", str(process.pid),
+                               "tick"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
             out = tracer.stdout.readline()
             tracer.send_signal(getattr(signal, name))
@@ -283,7 +285,8 @@ def a_killed_tracer_leaves_no_probe():
     need_root()
     with looping("slowly") as (process, path):
         before = first_byte_of_tick(process, path)
-        with subprocess.Popen([CAIRN, "trace", "-p", str(process.pid), "tick"],
+        with subprocess.Popen([CAIRN, "trace", "--max-slowdown", "off", "-p", str(process.pid),
+                               "tick"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tracer:
             tracer.stdout.readline()
             expect(first_byte_of_tick(process, path) == b"\xcc", "no breakpoint was set")

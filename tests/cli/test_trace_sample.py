@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn trace --sample 1/N: every N-th hit on average, whatever the rhythm of the program, and none
-uncounted."""
+uncounted. --max-slowdown: what the overload guard says and counts."""
 
 import json
 import os
+import signal
+import subprocess
 
-from claims import CAIRN, claim, claim_each, compile_c, expect, folder, main, run
+from claims import CAIRN, claim, claim_each, compile_c, expect, folder, main, need_root, run
 from tracing import trace
 
 CALLS = 40000
@@ -86,6 +88,107 @@ def what_is_no_share_is_refused():
     for text in ("0", "1/0", "2/3", "1/x", "1/", "1/4x", "0.5", "1/-4", "1/4194305", "1/ 4"):
         r = run(CAIRN, "trace", "--sample", text, "-c", "true", "main")
         expect(r.status == 2 and "write 1/N" in r.err, text, r)
+
+
+# Begins when it is told to, so that all its calls come after the probes are set. A call takes some
+# work of its own.
+HOT = """\
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile sig_atomic_t go;
+static volatile long sink;
+static void on_usr1(int sig) { go = 1; }
+__attribute__((noinline)) void beat(long n) { __asm__ volatile("" : : "r"(n) : "memory"); }
+int main(int argc, char **argv)
+{
+	long calls = atol(argv[1]), work = atol(argv[2]);
+	signal(SIGUSR1, on_usr1);
+	puts("ready");
+	fflush(stdout);
+	while (!go)
+		usleep(1000);
+	for (long n = 0; n < calls; n++) {
+		beat(n);
+		for (long i = 0; i < work; i++)
+			sink += i;
+	}
+	return 0;
+}
+"""
+
+
+def trace_hot(calls, work, *words):
+    """What the trace of a process says that makes so many calls."""
+    need_root()
+    with subprocess.Popen(
+        [compile_c("hot", HOT), str(calls), str(work)], stdout=subprocess.PIPE,
+            text=True) as process:
+        try:
+            process.stdout.readline()
+            command = [
+                CAIRN, "trace", "--json", "--no-sidecar", "-o",
+                os.path.join(folder(), "hot"), "-p",
+                str(process.pid), *words
+            ]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
+                said = ""
+                while "attached" not in said:
+                    line = tracer.stderr.readline()
+                    expect(line, "it ended", said)
+                    said += line
+                process.send_signal(signal.SIGUSR1)
+                said += tracer.communicate(timeout=100)[1]
+            with open(os.path.join(folder(), "hot"), encoding="utf-8") as file:
+                for line in file:
+                    pass
+            return tracer.returncode, json.loads(line), said
+        finally:
+            process.kill()
+
+
+@claim
+def a_process_that_is_slowed_down_too_much_is_let_go_and_that_is_said():
+    # A call of a nanosecond cannot bear a trap of a microsecond, on any machine.
+    status, summary, said = trace_hot(10**8, 0, "--fail-on-loss", "--count", "beat")
+    expect(status == 5 and summary["given_up_ns"] > 0 and summary["slowdown_percent"] > 10, said,
+           summary)
+    expect(0 < summary["events"] < 10**8 and "the probes are removed" in said, said)
+    expect("later hits were not counted" in said and "--max-slowdown sets the limit, 10%" in said,
+           said)
+
+
+@claim
+def without_a_limit_every_call_is_counted():
+    for words in (("--max-slowdown", "off"), ("--max-slowdown", "1000000000%")):
+        status, summary, said = trace_hot(40000, 0, *words, "--count", "beat")
+        expect(status == 0 and summary["events"] == 40000 and "slowed down" not in said, said)
+        expect("given_up_ns" not in summary and "sample" not in summary, summary)
+
+
+@claim
+def what_the_guard_leaves_out_is_counted():
+    # Whether it acts, and how, is a matter of the machine; what it says must be true.
+    status, summary, said = trace_hot(30000, 15000, "--max-slowdown", "15%", "--stack",
+                                      "--fail-on-loss", "beat")
+    seen = summary["events"] + summary["lost"] + summary["missed"] + summary.get("undrawn", 0)
+    if "given_up_ns" in summary:
+        expect(seen < 30000 and "the probes are removed" in said, said)
+    else:
+        expect(seen == 30000, summary, said)
+    expect(("sample" in summary) == ("sample_since_ns" in summary), summary)
+    expect(("sample" in summary) == ("of the hits since" in said), said)
+    acted = "sample" in summary or "given_up_ns" in summary
+    expect(acted == ("the traced processes are slowed down by about" in said), said)
+    expect(status == (5 if acted or summary["lost"] or summary["stacks_lost"] else 0), status, said)
+
+
+@claim
+def what_is_no_limit_is_refused():
+    for text in ("10", "x%", "-1%", "0%", "%", "10%%", "nan%", "on"):
+        r = run(CAIRN, "trace", f"--max-slowdown={text}", "-p", "1", "main")
+        expect(r.status == 2 and "write a percentage" in r.err, text, r)
 
 
 main()

@@ -222,7 +222,8 @@ class Guarded(Running):
 
 def attached(pid, *words):
     need_root()
-    tracer = subprocess.Popen([CAIRN, "trace", "--json", "-p", str(pid), *words],
+    tracer = subprocess.Popen([CAIRN, "trace", "--max-slowdown", "off", "--json", "-p", str(pid),
+                               *words],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     for line in tracer.stderr:
         if "attached" in line:

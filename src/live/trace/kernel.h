@@ -42,6 +42,8 @@ void kernel_free(struct trace_kernel *k);
 
 /* Sums a probe's counters over the processors; returns 0 or a negative errno. */
 int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);
+/* The draws of one of so many, rounded to the nearest; 0: each hit is taken. */
+uint32_t trace_draw_below(uint32_t one_of);
 uint64_t kernel_missed(const struct trace_kernel *k);
 
 /* From now on note what the command maps, as far as the kernel reports it here. */

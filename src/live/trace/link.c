@@ -102,6 +102,11 @@ bool link_multi_is_known(void)
 	return is_known(LINK_UPROBE_MULTI, LINK_AT_HIT);
 }
 
+int link_load_nothing(void)
+{
+	return load_nothing(link_multi_is_known() ? LINK_UPROBE_MULTI : 0);
+}
+
 bool link_session_is_known(void)
 {
 	return is_known(LINK_UPROBE_SESSION, LINK_IN_SESSION);

@@ -17,6 +17,9 @@ bool link_multi_is_known(void);
 /* The same of sessions. */
 bool link_session_is_known(void);
 
+/* A program that does nothing, for the links that the kernel has. A descriptor or a negative errno. */
+int link_load_nothing(void);
+
 /* When the program runs; but for the first, the instruction must be a function's first one. */
 enum link_moment {
 	LINK_AT_HIT,

@@ -307,8 +307,7 @@ static void set_stacks(const struct trace_stacks *s, struct trace_bpf *bpf)
 	bpf->rodata->n_walks = WALK_MAX_WALKS;
 }
 
-/* Rounded to the nearest; 0: each hit is taken. */
-static uint32_t trace_draw_below(uint32_t one_of)
+uint32_t trace_draw_below(uint32_t one_of)
 {
 	return one_of > 1 ? (uint32_t)(((UINT64_C(1) << 32) + one_of / 2) / one_of) : 0;
 }
@@ -351,7 +350,7 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 	bpf->rodata->shows_calls = t->opts.shows_calls;
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
-	bpf->bss->draw_below = trace_draw_below(t->opts.sample);
+	bpf->bss->draw_below = trace_draw_below(t->sample);
 	if (t->stacks)
 		set_stacks(t->stacks, bpf);
 	bpf->rodata->has_loop =

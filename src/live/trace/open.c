@@ -8,6 +8,7 @@
 #include "base/opts.h"
 #include "trace/aggregate.h"
 #include "trace/format.h"
+#include "trace/guard.h"
 #include "trace/in_kernel.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
@@ -88,6 +89,7 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 		return e;
 	}
 	set_sizes(t);
+	t->sample = t->opts.sample;
 	if (t->opts.stack_frames)
 		e = stacks_want(t, STACKS_WHOLE, t->opts.stack_frames, err);
 	if (e == 0 && t->opts.format)
@@ -119,6 +121,7 @@ void cairn_trace_close(struct cairn_trace *t)
 {
 	if (!t)
 		return;
+	trace_guard_close(&t->guard);
 	kernel_free(t->kernel);
 	stacks_free(t->stacks);
 	format_free(t->format);

@@ -24,6 +24,7 @@
  *	weigh.h  probes for a program of another module, whose hits have a number
  *	site_tables.c  what the kernel's program reads of sites
  *	load.c, attach.c, verify.c  the kernel side; they share kernel.h
+ *	guard.c, guard_trap.c  how much the trace slows its processes down
  *	mapped.c, procmap.c  which probed files processes have mapped
  *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
  *	read.c, decode.c, print.c, print_value.c  events; the printers share print.h
@@ -144,6 +145,15 @@ struct trace_cgroup {
 	uint8_t level_first, level_last;
 };
 
+/* The overload guard: guard.h. */
+struct trace_guard {
+	int stats_fd; /* the kernel measures programs while it is open */
+	bool is_open, has_trap;
+	uint64_t trap_ns;
+	/* At the last look. */
+	uint64_t time_ns, cpu_ns, n_hits, run_ns;
+};
+
 struct trace_kernel;
 
 struct cairn_trace {
@@ -179,6 +189,10 @@ struct cairn_trace {
 
 	struct trace_kernel *kernel; /* NULL until attached */
 	uint64_t attached_at_ns;
+	struct trace_guard guard;
+	uint32_t sample; /* one of so many hits is taken; 0 and 1: all */
+	/* What the guard did, since probes were set; 0: nothing. */
+	uint64_t sampled_since_ns, given_up_ns;
 	uint64_t attach_ns, detach_ns, load_ns;
 };
 
