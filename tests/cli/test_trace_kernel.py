@@ -103,6 +103,17 @@ def without_kprobes_the_places_are_left_out():
 
 
 @claim
+def lockdown_is_named():
+    root = with_kprobes("locked")
+    put(root, "sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
+    r = plan(root, "-k", "weigh")
+    expect(r.status == 0, r)
+    put(root, "sys/kernel/security/lockdown", "none integrity [confidentiality]\n")
+    r = ask(root, "trace", "--debug-file", vmlinux(), "-c", "true", "-k", "weigh")
+    expect(r.status == 3 and "lockdown forbids" in r.err and not r.out, r)
+
+
+@claim
 def what_is_not_there_of_kernel_probes_is_refused():
     root = with_kprobes("refused")
     for words, status, said in (

@@ -25,7 +25,6 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
-#include "trace/in_kernel.h"
 #include "trace/link.h"
 #include "trace/links.h"
 
@@ -142,10 +141,6 @@ static unsigned long long descriptor_limit(void)
 static int general_error(const struct cairn_trace *t, const struct group *g, int e,
 			 struct cairn_err *err)
 {
-	if (e == -EPERM && in_kernel_is_locked(t))
-		return err_set(err, e,
-			       "lockdown(7) forbids kernel probes: its mode is confidentiality "
-			       "(/sys/kernel/security/lockdown), which only a reboot ends");
 	if (e == -EMFILE)
 		return err_set(err, e,
 			       "setting %s in %s: each needs a file descriptor, and the limit is "

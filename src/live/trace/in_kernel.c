@@ -181,7 +181,8 @@ bool in_kernel_has_no_kprobes(const struct cairn_trace *t)
 	return in_kernel(t) && t->files.p[0]->kprobe_type < 0;
 }
 
-bool in_kernel_is_locked(const struct cairn_trace *t)
+/* Even reading the kernel's memory is forbidden then. */
+static bool is_locked(const struct cairn_trace *t)
 {
 	return in_kernel(t) && cairn_kernel_is_locked(t->files.p[0]->kernel);
 }
@@ -192,6 +193,10 @@ int in_kernel_check(const struct cairn_trace *t, struct cairn_err *err)
 		if (!cairn_kernel_is_there(t->files.p[i]->kernel))
 			return err_set(err, -ESTALE, "module %s was unloaded meanwhile",
 				       t->files.p[i]->module);
+	if (is_locked(t))
+		return err_set(err, -EPERM,
+			       "lockdown forbids kernel probes: its mode is confidentiality "
+			       "(/sys/kernel/security/lockdown), which lasts until the next boot");
 	if (!in_kernel_has_no_kprobes(t) || t->opts.best_effort)
 		return 0;
 	return err_set(err, -EOPNOTSUPP,

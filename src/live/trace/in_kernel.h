@@ -41,18 +41,15 @@ int in_kernel_check_sites(const struct cairn_trace *t, const struct trace_probe 
 			  struct cairn_err *err);
 
 /*
- * in_kernel_check - before anything is attached: whether the kernel has kprobes, and the modules are
- * loaded
+ * in_kernel_check - before anything is attached: whether the kernel has kprobes and allows them, and
+ * the modules are loaded
  *
- * Returns 0; -EOPNOTSUPP without best effort; -ESTALE.
+ * Returns 0; -EOPNOTSUPP without best effort; -EPERM; -ESTALE.
  */
 int in_kernel_check(const struct cairn_trace *t, struct cairn_err *err);
 
 /* True if there are kernel probes, and the kernel has no kprobes. */
 bool in_kernel_has_no_kprobes(const struct cairn_trace *t);
-
-/* Whether lockdown forbids the probes. */
-bool in_kernel_is_locked(const struct cairn_trace *t);
 
 /* Attached sites in modules that are not loaded any more. */
 uint32_t in_kernel_unloaded(const struct cairn_trace *t);
