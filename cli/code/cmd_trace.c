@@ -74,7 +74,8 @@ static const struct opt opts[] = {
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
 	{'o', "output", OPT_LIST, "FILE", AT(out),
-	 "write the events to FILE, or to NAME.pftrace for Perfetto; with --by '$stack': a "
+	 "write the events to FILE, to NAME.pftrace for Perfetto, or to NAME.ctf; with --by "
+	 "'$stack': a "
 	 "profile, NAME.html, NAME.folded or NAME.pb.gz; may be repeated"},
 	{0, "rotate", OPT_TEXT, "SIZE[,COUNT]", AT(rotate),
 	 "begin a new FILE when it has SIZE bytes: 64M, 1G; keep COUNT old ones as FILE.1, FILE.2 "
@@ -391,6 +392,7 @@ static int attach(struct session *session)
 	interrupt_catch();
 	r = cairn_trace_attach(session->trace, &err);
 	if (r >= 0) {
+		session->is_attached = true;
 		trace_attached(session, (unsigned int)r);
 		return STATUS_YES;
 	}
@@ -725,6 +727,9 @@ static int run(void *v, const struct operands *operands)
 		status = command_parse(values->command, &command);
 	if (!status)
 		status = go(values, &command, operands, &session);
+	/* Some are written now, of what the trace has. */
+	int closed = trace_files_close(&session);
+	status = closed ? closed : status;
 	keep_sidecars(&session);
 	trace_stack_close(&session);
 	cairn_trace_close(session.trace);
@@ -735,8 +740,6 @@ static int run(void *v, const struct operands *operands)
 	free(session.pids);
 	if (session.command_output)
 		close(session.command_output);
-	int closed = trace_files_close(&session);
-	status = closed ? closed : status;
 	command_fini(&command);
 	return status;
 }

@@ -36,6 +36,7 @@ struct session {
 	struct trace_output *output;   /* of it; NULL: it is standard output */
 	/* Files in the formats of other programs; NULL: there are none. */
 	struct trace_exports *exports;
+	bool is_attached;
 	bool json;
 	bool fail_on_loss;
 	uint32_t sample; /* one of so many hits; 0 and 1: all */

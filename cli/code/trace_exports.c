@@ -8,6 +8,7 @@
 #include <cairn/trace_export.h>
 
 #include "trace_output.h"
+#include "trace_place.h"
 
 enum { EXPORTS_MAX = 8 };
 
@@ -15,7 +16,8 @@ struct export
 {
 	const char *name;
 	struct trace_output *output;
-	struct cairn_perfetto *perfetto;
+	struct cairn_perfetto *perfetto; /* or ctf */
+	struct cairn_event_ctf *ctf;
 };
 
 struct trace_exports {
@@ -27,10 +29,19 @@ struct trace_exports {
 /* What Perfetto's own tools call their files. */
 static const char *const ends[] = {".pftrace", ".perfetto", ".perfetto-trace"};
 
+static bool is_ctf(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && !strcmp(name + n - 4, ".ctf");
+}
+
 bool trace_exports_is_name(const char *name)
 {
 	size_t n = strlen(name);
 
+	if (is_ctf(name))
+		return true;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
 			return true;
@@ -43,6 +54,10 @@ static int open_one(const char *name, struct export *x)
 	int status, r;
 
 	x->name = name;
+	if (is_ctf(name)) {
+		r = cairn_event_ctf_new(&x->ctf, &err);
+		return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : trace_place_check(name, true);
+	}
 	status = trace_output_open(name, NULL, &x->output);
 	if (status)
 		return status;
@@ -75,6 +90,8 @@ int trace_exports_open(const struct opt_list *names, struct trace_exports **ret)
 
 static int take_event(struct export *x, const struct cairn_event *event)
 {
+	if (x->ctf)
+		return cairn_event_ctf_event(x->ctf, event);
 	int r = cairn_perfetto_event(x->perfetto, event, trace_output_stream(x->output));
 	int e = trace_output_event_ends(x->output);
 
@@ -99,6 +116,8 @@ int trace_exports_flush(struct trace_exports *x)
 	int r = 0;
 
 	for (size_t i = 0; x && i < x->n && r == 0; i++) {
+		if (x->items[i].ctf)
+			continue;
 		r = trace_output_flush(x->items[i].output);
 		if (r < 0)
 			x->failed = x->items[i].name;
@@ -111,16 +130,34 @@ const char *trace_exports_failed(const struct trace_exports *x)
 	return x ? x->failed : NULL;
 }
 
-int trace_exports_close(struct trace_exports *x)
+/* Once the events are all there. */
+static int finish(struct export *x)
+{
+	struct cairn_err err = {0};
+	int r = x->ctf ? cairn_event_ctf_write(x->ctf, x->name, &err) : 0;
+
+	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+}
+
+static int close_one(struct export *x, bool is_traced)
+{
+	int status = is_traced ? finish(x) : STATUS_YES;
+	int e = trace_output_close(x->output);
+
+	if (e < 0)
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", x->name, strerror(-e));
+	cairn_perfetto_free(x->perfetto);
+	cairn_event_ctf_free(x->ctf);
+	return status;
+}
+
+int trace_exports_close(struct trace_exports *x, bool is_traced)
 {
 	int status = STATUS_YES;
 
 	for (size_t i = 0; x && i < x->n; i++) {
-		int e = trace_output_close(x->items[i].output);
-		if (e < 0)
-			status = fail(STATUS_NOT_HERE, "cannot write %s: %s", x->items[i].name,
-				      strerror(-e));
-		cairn_perfetto_free(x->items[i].perfetto);
+		int one = close_one(&x->items[i], is_traced);
+		status = one ? one : status;
 	}
 	free(x);
 	return status;

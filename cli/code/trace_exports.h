@@ -21,7 +21,11 @@ int trace_exports_event(struct trace_exports *x, const struct cairn_event *event
 int trace_exports_flush(struct trace_exports *x);
 /* The name of the file that could not be written; NULL: there is none. */
 const char *trace_exports_failed(const struct trace_exports *x);
-/* Takes NULL. Reports what could not be written, unless it was; an exit status. */
-int trace_exports_close(struct trace_exports *x);
+/*
+ * Takes NULL. Reports what could not be written, unless it was; an exit status.
+ *
+ * @is_traced  the probes were set, so that formats which are written at the end are
+ */
+int trace_exports_close(struct trace_exports *x, bool is_traced);
 
 #endif

@@ -2,31 +2,13 @@
 #include "trace_files.h"
 
 #include <errno.h>
-#include <libgen.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trace_exports.h"
 #include "trace_output.h"
+#include "trace_place.h"
 #include "trace_profile.h"
 #include "trace_stack.h"
-
-/* Found out now, and not when everything has been counted. */
-static int check_place(const char *path)
-{
-	char *copy = strdup(path);
-	struct stat st;
-	int e = copy ? 0 : ENOMEM;
-
-	if (!e && (stat(path, &st) ? access(dirname(copy), W_OK | X_OK) : access(path, W_OK)))
-		e = errno;
-	else if (!e && !stat(path, &st) && S_ISDIR(st.st_mode))
-		e = EISDIR;
-	free(copy);
-	return e ? fail(STATUS_USAGE, "cannot write %s: %s", path, strerror(e)) : STATUS_YES;
-}
 
 static int check_profile(const char *name, bool repeats, const struct session *session)
 {
@@ -39,7 +21,7 @@ static int check_profile(const char *name, bool repeats, const struct session *s
 	if (repeats)
 		return fail(STATUS_USAGE,
 			    "%s is written once, at the end, and not each --every TIME", name);
-	return check_place(name);
+	return trace_place_check(name, false);
 }
 
 /* The file of the events' own lines; of the tables, if hits are summed up. */
@@ -121,7 +103,7 @@ const char *trace_files_failed(const struct session *session)
 
 int trace_files_close(struct session *session)
 {
-	int status = trace_exports_close(session->exports);
+	int status = trace_exports_close(session->exports, session->is_attached);
 	int e = trace_output_close(session->output);
 
 	if (e < 0)

@@ -2,8 +2,8 @@
 /*
  * Events of a trace in the formats of other programs
  *
- * An export takes events one after another, and writes each at once: what is in the file is whole
- * and can be read, however the trace ends. The values are those of cairn_event_print() in JSON.
+ * An export takes events one after another. Perfetto's are written at once: what is in the file is
+ * whole and can be read, however the trace ends. Values are those of cairn_event_print() in JSON.
  *
  *	struct cairn_perfetto *p;
  *	if (cairn_perfetto_new(&p, &err) < 0 || cairn_perfetto_begin(p, out) < 0)
@@ -13,8 +13,7 @@
  *	...
  *	cairn_perfetto_free(p);
  *
- * docs/formats/perfetto.md says what is written. It makes no files of its own, and does not keep
- * events.
+ * docs/formats/perfetto.md says what is written.
  */
 #ifndef CAIRN_TRACE_EXPORT_H
 #define CAIRN_TRACE_EXPORT_H
@@ -50,6 +49,34 @@ int cairn_perfetto_begin(struct cairn_perfetto *p, FILE *out);
  * Returns 0, -ENOMEM, or a negative errno from @out.
  */
 int cairn_perfetto_event(struct cairn_perfetto *p, const struct cairn_event *event, FILE *out);
+
+/*
+ * Events as a trace in CTF 1.8, which babeltrace2 and Trace Compass read: docs/formats/ctf.md
+ *
+ * The times of such a trace must not go back. So events are kept in memory, and sorted and written
+ * when the trace ends: a directory, completely or not at all.
+ */
+struct cairn_event_ctf;
+
+/* Returns 0 or -ENOMEM. */
+int cairn_event_ctf_new(struct cairn_event_ctf **ret, struct cairn_err *err);
+void cairn_event_ctf_free(struct cairn_event_ctf *c); /* takes NULL */
+
+/*
+ * cairn_event_ctf_event - keep an event
+ *
+ * Its probe must be valid until the trace is written. Returns 0; -EFBIG: beyond 1 GiB, and the
+ * event is the last one; -ENOMEM.
+ */
+int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *event);
+
+/*
+ * cairn_event_ctf_write - write the directory
+ *
+ * Returns 0, -ENOMEM, or as cairn_file_write_directory(). Cost: sorting; twice the memory of the
+ * events.
+ */
+int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

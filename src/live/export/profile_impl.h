@@ -10,7 +10,8 @@
  * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
  * shares.c adds up what each function takes, and part.c makes a profile of some of its samples.
  *
- * Events of a trace are no profile: perfetto.c writes them, with the values of event_value.c.
+ * Events of a trace are no profile: perfetto.c and event_ctf.c write them, with the values of
+ * event_value.c.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events of a trace as a trace in CTF 1.8: one stream with one packet
+ *
+ * The times of a stream must not go back, but events of several processors come only nearly in
+ * order. So all are kept, and sorted when the trace ends. A value has the type that it has in the
+ * event: its tag says which, as a value may be missing in some of them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cairn/file.h>
+#include <cairn/text.h>
+#include <cairn/trace_export.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/utf8.h"
+#include "base/vec.h"
+#include "export/ctf.h"
+#include "export/event_value.h"
+
+/* Half of what a reader of 32 bits could map; far beyond it nobody reads a trace whole. */
+#define BYTES_MAX (UINT64_C(1) << 30)
+
+enum { NAME_MAX_BYTES = 256, TEXT_MAX = 1024, MOMENTS = 3 };
+
+/* The labels of a value's tag. */
+enum tag { TAG_TRUTH, TAG_INTEGER, TAG_NATURAL, TAG_REAL, TAG_TEXT, TAG_EMPTY, TAG_JSON };
+
+struct kept_event {
+	uint64_t time_ns, at;
+	uint32_t size;
+};
+
+/* A kind of event: a probe, and of its calls the entry or the return. */
+struct event_class {
+	const struct cairn_trace_probe *probe;
+	enum cairn_call_moment moment;
+};
+
+struct cairn_event_ctf {
+	FILE *out;
+	char *bytes;
+	size_t n_bytes;
+	uint64_t n_written;
+	VEC(struct kept_event) events;
+	VEC(struct event_class) classes;
+	struct map ids; /* of a probe's address and moment, the index + 1 of the class */
+	bool has_calls;
+};
+
+int cairn_event_ctf_new(struct cairn_event_ctf **ret, struct cairn_err *err)
+{
+	struct cairn_event_ctf *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_nomem(err, "an export");
+	map_init(&c->ids);
+	c->out = open_memstream(&c->bytes, &c->n_bytes);
+	if (!c->out) {
+		cairn_event_ctf_free(c);
+		return err_nomem(err, "an export");
+	}
+	*ret = c;
+	return 0;
+}
+
+void cairn_event_ctf_free(struct cairn_event_ctf *c)
+{
+	if (!c)
+		return;
+	if (c->out)
+		fclose(c->out);
+	free(c->bytes);
+	VEC_FREE(&c->events);
+	VEC_FREE(&c->classes);
+	map_fini(&c->ids);
+	free(c);
+}
+
+/* ---- bytes ---- */
+
+static void put(struct cairn_event_ctf *c, const void *bytes, size_t n)
+{
+	fwrite(bytes, 1, n, c->out);
+	c->n_written += n;
+}
+
+static void put_u8(struct cairn_event_ctf *c, uint8_t value)
+{
+	put(c, &value, sizeof(value));
+}
+
+static void put_u32(struct cairn_event_ctf *c, uint32_t value)
+{
+	put(c, &value, sizeof(value));
+}
+
+static void put_u64(struct cairn_event_ctf *c, uint64_t value)
+{
+	put(c, &value, sizeof(value));
+}
+
+/* Strings are UTF-8, says the metadata. */
+static void put_text(struct cairn_event_ctf *c, const char *text)
+{
+	size_t n = strlen(text), len;
+	uint32_t u;
+
+	for (size_t at = 0; at < n; at += len ? len : 1) {
+		len = utf8_length((const uint8_t *)text + at, n - at, &u);
+		put(c, len ? text + at : "\xef\xbf\xbd", len ? len : 3);
+	}
+	put_u8(c, 0);
+}
+
+/* ---- events ---- */
+
+static int put_value(struct cairn_event_ctf *c, const struct cairn_event *event, uint32_t i,
+		     struct arena *arena)
+{
+	/* An empty string is its own tag: babeltrace2 2.0.4 shows that of an earlier event. */
+	static const uint8_t tags[] = {
+		[EVENT_BOOL] = TAG_TRUTH, [EVENT_INT] = TAG_INTEGER, [EVENT_UINT] = TAG_NATURAL,
+		[EVENT_FLOAT] = TAG_REAL, [EVENT_STRING] = TAG_TEXT, [EVENT_JSON] = TAG_JSON};
+	struct event_value v;
+	int r = event_value(event, i, arena, &v);
+
+	if (r < 0)
+		return r;
+	bool is_empty = v.kind == EVENT_STRING && !*v.text;
+	put_u8(c, is_empty ? TAG_EMPTY : tags[v.kind]);
+	switch (v.kind) {
+	case EVENT_BOOL:
+		put_u8(c, v.truth);
+		break;
+	case EVENT_INT:
+		put(c, &v.number, sizeof(v.number));
+		break;
+	case EVENT_UINT:
+		put_u64(c, v.natural);
+		break;
+	case EVENT_FLOAT:
+		put(c, &v.real, sizeof(v.real));
+		break;
+	case EVENT_STRING:
+	case EVENT_JSON:
+		if (is_empty)
+			put_u8(c, 0);
+		else
+			put_text(c, v.text);
+		break;
+	}
+	return 0;
+}
+
+static int class_of(struct cairn_event_ctf *c, const struct cairn_event *event, uint32_t *ret)
+{
+	const struct event_class class = {event->probe,
+					  event->call ? event->call->moment : CAIRN_CALL_NONE};
+	uint64_t key = (uint64_t)(uintptr_t)event->probe * MOMENTS + (uint64_t) class.moment, at;
+	int r = 0;
+
+	if (!map_get(&c->ids, key, &at)) {
+		if (!VEC_ADD(&c->classes, class))
+			return -ENOMEM;
+		at = c->classes.n;
+		r = map_put(&c->ids, key, at);
+	}
+	*ret = (uint32_t)at - 1;
+	return r;
+}
+
+static void put_head(struct cairn_event_ctf *c, const struct cairn_event *event, uint32_t id)
+{
+	char text[TEXT_MAX];
+
+	put_u32(c, id);
+	put_u64(c, event->time_ns);
+	put_u32(c, event->pid);
+	put_u32(c, event->tid);
+	put_text(c, event->comm[0] ? event->comm : "-");
+	cairn_site_text(event->probe->function, event->site->site, NULL, text, sizeof(text));
+	put_text(c, text);
+	if (!event->call)
+		return;
+	c->has_calls = true;
+	put_u32(c, event->call->depth);
+	put_u64(c, event->call->moment == CAIRN_CALL_RETURN
+			   ? event->time_ns - event->call->entered_ns
+			   : 0);
+}
+
+int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *event)
+{
+	struct kept_event kept = {.time_ns = event->time_ns, .at = c->n_written};
+	struct arena arena = {0};
+	uint32_t id;
+	int r = class_of(c, event, &id);
+
+	if (r < 0)
+		return r;
+	put_head(c, event, id);
+	for (uint32_t i = 0; i < event->n_values && r == 0; i++)
+		r = put_value(c, event, i, &arena);
+	arena_fini(&arena);
+	kept.size = (uint32_t)(c->n_written - kept.at);
+	if (r == 0 && (ferror(c->out) || !VEC_ADD(&c->events, kept)))
+		r = -ENOMEM;
+	return r == 0 && c->n_written > BYTES_MAX ? -EFBIG : r;
+}
+
+/* ---- the metadata ---- */
+
+static const char types[] =
+	"/* CTF 1.8 */\n\n"
+	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
+	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+	"typealias integer { size = 64; align = 8; signed = true; } := int64_t;\n"
+	"typealias floating_point { exp_dig = 11; mant_dig = 53; byte_order = le; align = 8; }"
+	" := double_t;\n"
+	"typealias enum : uint8_t { truth, i, u, real, text, empty, json } := tag_t;\n\n"
+	"trace {\n"
+	"\tmajor = 1;\n"
+	"\tminor = 8;\n"
+	"\tbyte_order = le;\n"
+	"\tpacket.header := struct { uint32_t magic; uint32_t stream_id; };\n"
+	"};\n\n"
+	"env {\n\ttracer_name = \"cairn\";\n\ttitle = \"cairn trace\";\n};\n\n";
+
+static const char stream[] =
+	"typealias integer {\n"
+	"\tsize = 64; align = 8; signed = false; map = clock.cairn.value;\n"
+	"} := time_t;\n\n"
+	"stream {\n"
+	"\tid = 0;\n"
+	"\tpacket.context := struct {\n"
+	"\t\ttime_t timestamp_begin;\n"
+	"\t\ttime_t timestamp_end;\n"
+	"\t\tuint64_t content_size;\n"
+	"\t\tuint64_t packet_size;\n"
+	"\t};\n"
+	"\tevent.header := struct { uint32_t id; time_t timestamp; };\n"
+	"\tevent.context := struct { int32_t _vpid; int32_t _vtid; string _procname; };\n"
+	"};\n\n";
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Monotonic; the offset makes it since 1970. */
+static void put_clock(FILE *out)
+{
+	int64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+
+	fprintf(out,
+		"clock {\n\tname = cairn;\n\tdescription = \"CLOCK_MONOTONIC\";\n"
+		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = %" PRId64 ";\n"
+		"\tabsolute = TRUE;\n};\n\n",
+		offset / 1000000000, offset % 1000000000);
+}
+
+/* A name of TSDL for a value: "p->n" is p__n. */
+static void identifier(const char *text, char *ret)
+{
+	size_t n = 0;
+
+	for (; text[n] && n < NAME_MAX_BYTES - 16; n++)
+		ret[n] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+				text[n])
+				 ? text[n]
+				 : '_';
+	ret[n] = 0;
+}
+
+static bool is_taken(const struct cairn_trace_probe *probe, uint32_t n, const char *name)
+{
+	char other[NAME_MAX_BYTES];
+
+	for (uint32_t i = 0; i < n; i++) {
+		identifier(probe->values[i].text, other);
+		if (!strcmp(name, other))
+			return true;
+	}
+	return false;
+}
+
+/* A leading underscore is not part of a name for readers; a tag comes before its value. */
+static void put_field(const struct cairn_trace_probe *probe, uint32_t i, FILE *out)
+{
+	char name[NAME_MAX_BYTES];
+	size_t n;
+
+	identifier(probe->values[i].text, name);
+	n = strlen(name);
+	if (is_taken(probe, i, name))
+		snprintf(name + n, sizeof(name) - n, "_%u", i);
+	fprintf(out,
+		" tag_t _%s_is; variant <_%s_is> { uint8_t truth; int64_t i; uint64_t u;"
+		" double_t real; string text; uint8_t empty; string json; } _%s;",
+		name, name, name);
+}
+
+static const char *const moments[MOMENTS] = {
+	[CAIRN_CALL_NONE] = "", [CAIRN_CALL_ENTRY] = ":entry", [CAIRN_CALL_RETURN] = ":return"};
+
+static void put_class(const struct cairn_event_ctf *c, size_t id, FILE *out)
+{
+	const struct event_class *class = &c->classes.p[id];
+	const struct cairn_trace_probe *probe = class->probe;
+
+	fputs("event {\n\tname = \"", out);
+	cairn_quote_put(probe->function->name, CAIRN_QUOTE_JSON, out);
+	fprintf(out,
+		"%s\";\n\tid = %zu;\n\tstream_id = 0;\n"
+		"\tfields := struct { string _site;%s",
+		moments[class->moment], id,
+		c->has_calls ? " uint32_t _depth; uint64_t _duration_ns;" : "");
+	for (uint32_t i = 0; i < probe->n_values; i++)
+		put_field(probe, i, out);
+	fputs(" };\n};\n\n", out);
+}
+
+static int make_metadata(const struct cairn_event_ctf *c, char **ret, size_t *ret_size)
+{
+	FILE *out = open_memstream(ret, ret_size);
+	bool has_failed;
+
+	if (!out)
+		return -ENOMEM;
+	fputs(types, out);
+	put_clock(out);
+	fputs(stream, out);
+	for (size_t i = 0; i < c->classes.n; i++)
+		put_class(c, i, out);
+	has_failed = ferror(out) != 0;
+	return fclose(out) || has_failed ? -ENOMEM : 0;
+}
+
+/* ---- the stream ---- */
+
+struct packet_head {
+	uint32_t magic, stream_id;
+	uint64_t begin, end;                /* timestamps */
+	uint64_t content_size, packet_size; /* in bits */
+};
+
+/* Those of one moment stay in the order in which they came. */
+static int by_time(const void *a, const void *b)
+{
+	const struct kept_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int make_stream(struct cairn_event_ctf *c, uint8_t **ret, size_t *ret_size)
+{
+	struct packet_head head = {.magic = CTF_MAGIC};
+	size_t size = sizeof(head) + c->n_written, at = sizeof(head);
+	uint8_t *bytes = malloc(size);
+
+	if (!bytes || fflush(c->out)) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	if (c->events.n)
+		qsort(c->events.p, c->events.n, sizeof(c->events.p[0]), by_time);
+	for (size_t i = 0; i < c->events.n; i++) {
+		memcpy(bytes + at, c->bytes + c->events.p[i].at, c->events.p[i].size);
+		at += c->events.p[i].size;
+	}
+	if (c->events.n) {
+		head.begin = c->events.p[0].time_ns;
+		head.end = c->events.p[c->events.n - 1].time_ns;
+	}
+	head.content_size = head.packet_size = (uint64_t)at * 8;
+	memcpy(bytes, &head, sizeof(head));
+	*ret = bytes;
+	*ret_size = at;
+	return 0;
+}
+
+int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path, struct cairn_err *err)
+{
+	char *metadata = NULL;
+	uint8_t *bytes = NULL;
+	size_t n_metadata = 0, n_bytes = 0;
+	int r = make_metadata(c, &metadata, &n_metadata);
+
+	if (r == 0)
+		r = make_stream(c, &bytes, &n_bytes);
+	const struct cairn_file files[] = {{"metadata", metadata, n_metadata},
+					   {"stream", bytes, n_bytes}};
+	r = r < 0 ? err_nomem(err, "a trace") : cairn_file_write_directory(path, files, 2, err);
+	free(metadata);
+	free(bytes);
+	return r;
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn trace -o NAME.ctf, read by babeltrace2 and held against the JSON lines of the same run:
+every event, with its time, thread, site, depth and values."""
+
+import json
+import os
+import re
+
+from claims import claim, claim_each, compile_c, expect, folder, main, need, run
+from exports import PROGRAM, VALUES
+from tracing import trace
+
+ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\033"
+}
+TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}(),:=]|[^\s{}(),:="]+)')
+
+
+def unquoted(text):
+    unescape = lambda m: chr(int(m[1][1:], 16)) if m[1][
+        0] == "x" else ESCAPES.get(m[1], m[1])
+    return re.sub(r"\\(x[0-9a-f]{2}|.)", unescape, text[1:-1])
+
+
+def read_value(tokens):
+    """A value of babeltrace2's text: a number, a string, a label, or what is in braces."""
+    token = tokens.pop()
+    if token == "(":
+        label = unquoted(tokens.pop())
+        while tokens.pop() != ")":
+            pass
+        return label
+    if token != "{":
+        return unquoted(token) if token[0] == '"' else token
+    found = {}
+    while tokens[-1] != "}":
+        if tokens[-2] == "=":
+            name = tokens.pop()
+            tokens.pop()
+            found[name] = read_value(tokens)
+        else:
+            found[""] = read_value(tokens)
+        if tokens[-1] == ",":
+            tokens.pop()
+    tokens.pop()
+    return found
+
+
+def read_line(line):
+    """(time, name, context, fields)"""
+    m = re.match(r"\[(\d+)\] \(\S+\) (.*?): (\{.*)", line)
+    tokens = TOKEN.findall(m[3])[::-1]
+    context = read_value(tokens)
+    tokens.pop()
+    return int(m[1]), m[2], context, read_value(tokens)
+
+
+def typed(label, text):
+    readers = {
+        "truth": lambda t: t == "1",
+        "i": int,
+        "u": int,
+        "real": float,
+        "text": str,
+        "empty": lambda t: "",
+        "json": json.loads
+    }
+    return readers[label](text)
+
+
+def names_of(args):
+    """The names that values have as members."""
+    found = []
+    for i, text in enumerate(args):
+        name = re.sub(r"[^A-Za-z0-9]", "_", text)
+        found.append(f"{name}_{i}" if name in found else name)
+    return found
+
+
+def same(got, value):
+    """babeltrace2 prints six digits of a float."""
+    return f"{got:g}" == f"{value:g}" if isinstance(got,
+                                                    float) else got == value
+
+
+def check(event, line, has_calls):
+    time, name, context, fields = line
+    moment = {
+        "entry": ":entry",
+        "return": ":return"
+    }.get(event.get("call"), "")
+    expect(time == event["time_ns"] and name == event["function"] + moment,
+           event, line)
+    expect(
+        (int(context["vpid"]), int(context["vtid"]),
+         context["procname"]) == (event["pid"], event["tid"], event["comm"]),
+        event, context)
+    expect(fields["site"] == event["site"], event, fields)
+    if has_calls:
+        expect(int(fields["depth"]) == event["depth"], event, fields)
+        expect(
+            int(fields["duration_ns"]) == event.get("duration_ns", 0), event,
+            fields)
+    for key, (text, value) in zip(names_of(event["args"]),
+                                  event["args"].items()):
+        got = typed(fields[key + "_is"], fields[key][""])
+        expect(same(got, value), text, value, got, fields)
+
+
+@claim_each((VALUES, "half", "top"),
+            ("--graph", VALUES, "down(n, $ret)", "top(n, n, n:hex)", "half"),
+            ("down(n, $ret, $duration)", ))
+def babeltrace_reads_what_the_json_lines_have(words):
+    out, lines = f"{folder()}/run.ctf", f"{folder()}/run.json"
+    program = compile_c("ctf", PROGRAM, flags=("-O2", "-g", "-pthread"))
+    trace("--json",
+          "-o",
+          lines,
+          "-o",
+          out,
+          "-o",
+          f"{folder()}/both.pftrace",
+          "-c",
+          program,
+          *words,
+          check=True)
+    *events, summary = map(json.loads, open(lines, encoding="utf-8"))
+    expect(
+        summary["lost"] == 0
+        and sorted(os.listdir(out)) == ["metadata", "stream"], summary)
+    read = run(need("babeltrace2"), "--clock-cycles", out, check=True)
+    found = [read_line(line) for line in read.out.split("\n") if line]
+    # Those of one moment keep their order.
+    events.sort(key=lambda e: e["time_ns"])
+    expect(len(found) == len(events) > 20, len(found), len(events))
+    for event, line in zip(events, found):
+        check(event, line, "--graph" in words)
+
+
+@claim
+def times_are_those_of_the_wall_clock():
+    out, lines = f"{folder()}/wall.ctf", f"{folder()}/wall.json"
+    program = compile_c("ctf", PROGRAM, flags=("-O2", "-g", "-pthread"))
+    trace("--json",
+          "--time",
+          "wall",
+          "-o",
+          lines,
+          "-o",
+          out,
+          "-c",
+          program,
+          "top()",
+          check=True)
+    first = json.loads(open(lines, encoding="utf-8").readline())
+    read = run(need("babeltrace2"),
+               "--clock-date",
+               "--no-delta",
+               out,
+               check=True).lines()[0]
+    expect(read[1:19] == first["wall"].replace("T", " ")[:18], read, first)
+
+
+@claim
+def a_directory_of_others_and_a_bad_place_are_left_alone():
+    program = compile_c("ctf", PROGRAM, flags=("-O2", "-g", "-pthread"))
+    other = f"{folder()}/other.ctf"
+    os.makedirs(other)
+    with open(f"{other}/precious", "w", encoding="utf-8") as file:
+        file.write("x")
+    r = trace("-o", other, "-c", program, "top()")
+    expect(
+        r.status == 3 and "precious" in r.err
+        and os.listdir(other) == ["precious"], r)
+    for path in (f"{folder()}/no/such/a.ctf", f"{folder()}/file.ctf"):
+        with open(f"{folder()}/file.ctf", "w", encoding="utf-8"):
+            pass
+        r = trace("-o", path, "-c", program, "top()")
+        expect(r.status == 2 and path in r.err and "attached" not in r.err, r)
+    r = trace("-o", f"{folder()}/count.ctf", "-c", program, "--count", "top")
+    expect(r.status == 2 and "for events" in r.err, r)
+
+
+main()
