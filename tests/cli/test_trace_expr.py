@@ -10,7 +10,6 @@ import random
 from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need_root
 
 N_EXPRS = 120
-PER_PROBE = 2
 N_CALLS = 24
 VALUES = ("0", "1", "-1", "7", "200", "-5", "0x7fffffff", "0x80000000u", "0xffffffffu", "1L << 40",
           "-(1L << 62)", "~0UL", "0x123456789abcdefL", "40000", "-129")
@@ -50,7 +49,7 @@ def expression(rng, depth):
         return rng.choice(NAMES) if rng.random() < 0.8 else rng.choice(
             ("0", "1", "100", "0xff", "2147483648", "4294967295u", "'a'", "sizeof(l)"))
     one, other = expression(rng, depth - 1), expression(rng, depth - 1)
-    kind = rng.randrange(8)
+    kind = rng.randrange(9)
     if kind == 0:
         return f"{rng.choice('-~!')}({one})"
     if kind == 1:
@@ -62,6 +61,8 @@ def expression(rng, depth):
     if kind == 4:
         return rng.choice(("(r->d == 0)", "(r->d < 1e-300)", "(r->f > 1.25)", "(-1 <= r->f)",
                            "(r->f != 1.5)", "(r->d != r->d)", "(&r->a[3] - r->a)"))
+    if kind == 5:
+        return f"(({one}) ? {rng.choice(NAMES[:6])} : {rng.choice(NAMES[:6])})"
     ops = ("+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "&&", "||")
     return f"(({one}) {rng.choice(ops)} ({other}))"
 
@@ -72,7 +73,7 @@ def program():
     exprs = []
     while len(exprs) < N_EXPRS:
         text = expression(rng, 3)
-        if len(text) < 160 and text not in exprs:
+        if len(text) < 115 and text not in exprs:
             exprs.append(text)
     shows = "\n".join(f'\tfprintf(out, "%llx ", (unsigned long long)({e}));' for e in exprs)
     calls = "\n".join(f"\tshow({', '.join(rng.choice(VALUES) for _ in range(6))}, &r);"
@@ -100,7 +101,9 @@ def traced(*probes):
 @claim_each("uprobe_multi", "uprobe")
 def values_in_events_are_what_the_program_computes(backend):
     _, exprs = program()
-    groups = [exprs[i:i + PER_PROBE] for i in range(0, N_EXPRS, PER_PROBE)]
+    # A long one and a short one have room in a program together.
+    by_length = sorted(exprs, key=len)
+    groups = list(zip(by_length, reversed(by_length)))[:N_EXPRS // 2]
     probes = [f"probed({', '.join('0 + ' + e for e in group)})" for group in groups]
     events, _, computed = traced("--backend", backend, *probes)
     calls = collections.Counter()

@@ -202,6 +202,17 @@ static void write_binary(FILE *out, unsigned int depth)
 	fputc(')', out);
 }
 
+static void write_choice(FILE *out, unsigned int depth)
+{
+	fputc('(', out);
+	write_expr(out, depth - 1);
+	fputs(" ? ", out);
+	write_expr(out, depth - 1);
+	fputs(" : ", out);
+	write_expr(out, depth - 1);
+	fputc(')', out);
+}
+
 static void write_expr(FILE *out, unsigned int depth)
 {
 	static const char *const unary[] = {"-", "~", "!"};
@@ -213,7 +224,7 @@ static void write_expr(FILE *out, unsigned int depth)
 			write_constant(out);
 		return;
 	}
-	switch (below(9)) {
+	switch (below(10)) {
 	case 0:
 		fprintf(out, "%s(", unary[below(3)]);
 		write_expr(out, depth - 1);
@@ -235,6 +246,9 @@ static void write_expr(FILE *out, unsigned int depth)
 		return;
 	case 4:
 		write_pointers(out);
+		return;
+	case 5:
+		write_choice(out, depth);
 		return;
 	default:
 		write_binary(out, depth);

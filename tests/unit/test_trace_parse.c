@@ -35,7 +35,7 @@ static void write_tree(const struct expr *e, FILE *out)
 
 	switch (e->kind) {
 	case EXPR_NAME:
-		fputs(e->name, out);
+		fprintf(out, "%s%s%s", e->scopes ? e->scopes : "", e->scopes ? "::" : "", e->name);
 		return;
 	case EXPR_INT:
 		fprintf(out, "%lld%s%s", (long long)e->value, e->is_unsigned ? "u" : "",
@@ -67,6 +67,15 @@ static void write_tree(const struct expr *e, FILE *out)
 		else
 			fprintf(out, "(%s%.*s)", e->type_name->words, (int)e->type_name->n_pointers,
 				"****");
+		return;
+	case EXPR_CHOICE:
+		fputc('(', out);
+		write_tree(e->a, out);
+		fputs(" ? ", out);
+		write_tree(e->b, out);
+		fputs(" : ", out);
+		write_tree(e->c, out);
+		fputc(')', out);
 		return;
 	case EXPR_BINARY:
 	case EXPR_AND:
@@ -189,6 +198,10 @@ static void operators_bind_as_in_c(void **state)
 		{"sizeof(struct rec) + sizeof a.b", "(sizeof (struct rec) + sizeof a.b)"},
 		{"sizeof(a)", "sizeof a"},
 		{"a[b + 1][c]", "a[(b + 1)][c]"},
+		{"a ? b : c ? d : e", "(a ? b : (c ? d : e))"},
+		{"a || b ? c ? 1 : 2 : d", "((a || b) ? (c ? 1 : 2) : d)"},
+		{"x.c::f::n.m + 'a-b.c'::p->q", "(x.c::f::n.m + a-b.c::p->q)"},
+		{"a.b - ns::c", "(a.b - ns::c)"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -234,7 +247,8 @@ static void errors_point_at_their_site(void **state)
 		{"f(buf(a))", -EINVAL, 7, "a number of bytes"},
 		{"f(str(a, b))", -EINVAL, 9, "the limit of str() is a number"},
 		{"f(str(a, 9999))", -ERANGE, 9, "1 to 2047"},
-		{"f if a ? b : c", -EINVAL, 7, "does not belong"},
+		{"f if a ? b", -EINVAL, 10, "a : is missing here"},
+		{"f if a ? b :", -EINVAL, 12, "a name or a constant is missing"},
 		{"f if", -EINVAL, 4, "name or a constant"},
 		{"f if a ==", -EINVAL, 9, "name or a constant"},
 		{"f if (a", -EINVAL, 7, "closing )"},

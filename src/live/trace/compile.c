@@ -911,6 +911,41 @@ static enum cairn_unavailable generate_chain(struct compiler *c, const struct ex
 	return CAIRN_AVAILABLE;
 }
 
+/* A jump to the end of the program as it is now. */
+static void land(struct compiler *c, uint32_t jump)
+{
+	if (!c->program->full)
+		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
+	fetch_barrier(c->program);
+}
+
+/* Both values go to one temporary, and 0 leads past the second one. */
+static enum cairn_unavailable generate_choice(struct compiler *c, const struct expr *e,
+					      unsigned int temp)
+{
+	if (!has_temp(c, temp))
+		return CAIRN_AVAILABLE;
+	TRY(generate(c, e->a, temp));
+	uint32_t to_c = c->program->n;
+	fetch_emit(c->program, FETCH_JZ);
+	fetch_barrier(c->program);
+	TRY(generate(c, e->b, temp + 1));
+	convert(c, arith_of(e->b), arith_of(e));
+	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	fetch_emit(c->program, FETCH_CONST)->imm = 0;
+	uint32_t to_end = c->program->n;
+	fetch_emit(c->program, FETCH_JZ);
+	land(c, to_c);
+	TRY(generate(c, e->c, temp + 1));
+	convert(c, arith_of(e->c), arith_of(e));
+	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	land(c, to_end);
+	fetch_emit(c->program, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp);
+	/* The register must not be stored in the place of the value. */
+	fetch_barrier(c->program);
+	return CAIRN_AVAILABLE;
+}
+
 static enum cairn_unavailable generate_cast(struct compiler *c, const struct expr *e,
 					    unsigned int temp)
 {
@@ -931,6 +966,8 @@ static enum cairn_unavailable generate(struct compiler *c, const struct expr *e,
 		return CAIRN_AVAILABLE;
 	case EXPR_CAST:
 		return generate_cast(c, e, temp);
+	case EXPR_CHOICE:
+		return generate_choice(c, e, temp);
 	case EXPR_INT:
 		fetch_emit(c->program, FETCH_CONST)->imm = convert_constant(e->value, arith_of(e));
 		return CAIRN_AVAILABLE;

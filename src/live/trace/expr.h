@@ -49,6 +49,7 @@ enum expr_kind {
 	EXPR_STR,    /* str(a), str(a, value): the string at an address */
 	EXPR_BUF,    /* buf(a, b): b bytes at an address */
 	EXPR_FLOAT,  /* 1.5: value has the bits of the double */
+	EXPR_CHOICE, /* a ? b : c */
 };
 
 /* A type as it is written: "const struct rec *" is the words "struct rec" and one pointer. */
@@ -73,7 +74,7 @@ struct expr {
 	uint64_t value;                         /* INT */
 	bool is_unsigned, is_long;              /* INT: of the literal; checked: of every number */
 	const struct expr_type_name *type_name; /* CAST, SIZEOF */
-	struct expr *a, *b;
+	struct expr *a, *b, *c;
 
 	/* Set by expr_type_path() and expr_type_condition(). */
 	bool is_path;    /* made of names, members, dereferences: has a type of the graph */

@@ -216,7 +216,7 @@ static int check_known(const struct check *c, struct expr *e)
 	};
 
 	for (unsigned int i = 0; i < FETCH_N_KNOWN; i++) {
-		if (strcmp(names[i], e->name))
+		if (!names[i] || strcmp(names[i], e->name))
 			continue;
 		e->kind = EXPR_KNOWN;
 		e->value = i;
@@ -1015,11 +1015,36 @@ static int check_sizeof(const struct check *c, struct expr *e)
 	return r;
 }
 
+/* a ? b : c, whose type is that of b + c, or of the pointer that one of both is. */
+static int check_choice(const struct check *c, struct expr *e)
+{
+	int r = check_truth(c, e->a);
+
+	if (r == 0)
+		r = check_condition(c, e->b);
+	if (r == 0)
+		r = check_condition(c, e->c);
+	if (r < 0)
+		return r;
+	if (e->b->is_float || e->c->is_float)
+		return float_in_arithmetic(c, e->b->is_float ? e->b : e->c);
+	const struct expr *pointer = e->b->is_pointer ? e->b : e->c;
+	e->is_pointer = pointer->is_pointer;
+	e->pointee = pointer->pointee;
+	e->is_text = pointer->is_text;
+	e->is_long = e->b->is_long || e->c->is_long;
+	e->is_unsigned = (e->b->is_unsigned && e->b->is_long == e->is_long) ||
+			 (e->c->is_unsigned && e->c->is_long == e->is_long);
+	return 0;
+}
+
 static int check_condition(const struct check *c, struct expr *e)
 {
 	int r;
 
 	switch (e->kind) {
+	case EXPR_CHOICE:
+		return check_choice(c, e);
 	case EXPR_INT:
 	case EXPR_KNOWN:
 		return 0;

@@ -2,19 +2,20 @@
 /*
  * The grammar of probes
  *
- *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" or ]
+ *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" expr ]
  *	head      := everything up to the list, the condition or the end; resolve.c takes it apart,
  *	             and usdt.c after "usdt:"
- *	value     := or { ":" ( "str" | "hex" ) }
- *	             or, as the number of a hit: or [ ":" ( "bytes" | "ns" ) ]
+ *	value     := expr { ":" ( "str" | "hex" ) }
+ *	             or, as the number of a hit: expr [ ":" ( "bytes" | "ns" ) ]
+ *	expr      := or [ "?" expr ":" expr ]
  *	or        := and { "||" and }
  *	and       := binary { "&&" binary }
  *	binary    := C's levels | ^ & ==,!= <,<=,>,>= <<,>> +,- *,/,%, by precedence climbing
  *	unary     := { "*" | "&" | "-" | "~" | "!" | "(" type ")" } postfix
  *	             | "sizeof" ( "(" type ")" | unary )
- *	postfix   := primary { "." name | "->" name | "[" or "]" }
- *	primary   := { scope "::" } name | integer | float | 'c' | "string" | "(" or ")"
- *	             | "str" "(" or [ "," integer ] ")" | "buf" "(" or "," or ")"
+ *	postfix   := primary { "." name | "->" name | "[" expr "]" }
+ *	primary   := { scope "::" } name | integer | float | 'c' | "string" | "(" expr ")"
+ *	             | "str" "(" expr [ "," integer ] ")" | "buf" "(" expr "," expr ")"
  *	scope     := name | name "." name (of a file) | "'" any characters "'"
  *	type      := words of a name, "::" between them in C++, and "*"s
  *
@@ -354,7 +355,7 @@ static bool enter(struct parser *p)
 	return false;
 }
 
-static struct expr *parse_or(struct parser *p);
+static struct expr *parse_expr(struct parser *p);
 static struct expr *parse_unary(struct parser *p);
 
 /* ---- types ---- */
@@ -490,12 +491,12 @@ static struct expr *parse_call(struct parser *p, enum expr_kind kind, uint32_t a
 	if (!e || !enter(p))
 		return NULL;
 	e->at = at;
-	e->a = parse_or(p);
+	e->a = parse_expr(p);
 	if (kind == EXPR_BUF && !is_punct(p, P1(',')))
 		fail(p, -EINVAL, p->at, "buf() takes an address and a number of bytes: buf(p, n)");
 	if (is_punct(p, P1(','))) {
 		next(p);
-		e->b = parse_or(p);
+		e->b = parse_expr(p);
 	}
 	if (e->b && kind == EXPR_STR && e->b->kind != EXPR_INT)
 		fail(p, -EINVAL, e->b->at,
@@ -545,7 +546,7 @@ static struct expr *parse_parentheses(struct parser *p)
 	if (type)
 		return parse_cast(p, type, at);
 	next(p);
-	struct expr *e = parse_or(p);
+	struct expr *e = parse_expr(p);
 	expect(p, ')', "a closing ) is missing here");
 	return e;
 }
@@ -597,7 +598,7 @@ static struct expr *parse_index(struct parser *p, struct expr *a)
 		return NULL;
 	if (is_punct(p, P1(']')))
 		fail(p, -EINVAL, p->at, "an index is missing here");
-	e->b = parse_or(p);
+	e->b = parse_expr(p);
 	expect(p, ']', "a closing ] is missing here");
 	return p->code ? NULL : e;
 }
@@ -717,13 +718,29 @@ static struct expr *parse_chain(struct parser *p, enum expr_kind kind)
 	return p->code ? NULL : e;
 }
 
-static struct expr *parse_or(struct parser *p)
+/* After the "?". */
+static struct expr *parse_choice(struct parser *p, struct expr *condition)
+{
+	struct expr *e = node(p, EXPR_CHOICE, condition, NULL);
+
+	next(p);
+	if (!e)
+		return NULL;
+	e->b = parse_expr(p);
+	expect(p, ':', "a : is missing here, after the value of ?");
+	e->c = parse_expr(p);
+	return p->code ? NULL : e;
+}
+
+static struct expr *parse_expr(struct parser *p)
 {
 	if (!enter(p))
 		return NULL;
 	struct expr *e = parse_chain(p, EXPR_OR);
+	if (!p->code && is_punct(p, P1('?')))
+		e = parse_choice(p, e);
 	p->depth--;
-	return e;
+	return p->code ? NULL : e;
 }
 
 static void parse_modifiers(struct parser *p, struct probe_value_text *v)
@@ -799,7 +816,7 @@ static void parse_values(struct parser *p, struct probe_text *ret)
 			return fail(p, -ERANGE, p->at, "more than 32 values");
 		struct probe_value_text *v = &ret->values[ret->n_values++];
 		uint32_t from = p->at;
-		v->expr = parse_or(p);
+		v->expr = parse_expr(p);
 		v->text = value_text(p, from, p->at);
 		if (p->weighs)
 			parse_unit(p, v);
@@ -922,7 +939,7 @@ static int parse(struct arena *arena, const char *text, bool weighs, struct prob
 	if (!p.code && p.token == TOK_NAME && !strcmp(p.string, "if")) {
 		next(&p);
 		ret->condition_text = ret->text + p.at;
-		ret->condition = parse_or(&p);
+		ret->condition = parse_expr(&p);
 	}
 	if (!p.code && p.token != TOK_END)
 		fail(&p, -EINVAL, p.at, "this does not belong here");
@@ -988,7 +1005,7 @@ int probe_parse_number(struct arena *arena, const char *text, int64_t *range,
 
 	next(&p);
 	uint32_t from = p.at;
-	ret->expr = parse_or(&p);
+	ret->expr = parse_expr(&p);
 	ret->text = value_text(&p, from, p.at);
 	if (range)
 		parse_range(&p, range);
@@ -1009,7 +1026,7 @@ int probe_parse_keys(struct arena *arena, const char *text, uint32_t max,
 		if (p.code)
 			return p.code;
 		struct probe_value_text *v = &ret[(*ret_n)++];
-		*v = (struct probe_value_text){.expr = parse_or(&p)};
+		*v = (struct probe_value_text){.expr = parse_expr(&p)};
 		v->text = value_text(&p, from, p.at);
 		parse_modifiers(&p, v);
 		unwrap(&p, v);
@@ -1025,7 +1042,7 @@ int probe_parse_field(struct arena *arena, const char *text, uint32_t *at,
 	p.pos = text + *at;
 	next(&p);
 	uint32_t from = p.at;
-	ret->expr = parse_or(&p);
+	ret->expr = parse_expr(&p);
 	ret->text = value_text(&p, from, p.at);
 	unwrap(&p, ret);
 	*at = p.at;

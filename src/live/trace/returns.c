@@ -174,7 +174,7 @@ bool returns_needs(const struct expr *e)
 {
 	if (!e)
 		return false;
-	return e->special || returns_needs(e->a) || returns_needs(e->b);
+	return e->special || returns_needs(e->a) || returns_needs(e->b) || returns_needs(e->c);
 }
 
 static int own_returns(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
@@ -272,6 +272,8 @@ static int take_apart(struct cairn_trace *t, struct trace_probe *p, const struct
 	r = take_apart(t, p, (const struct expr **)&copy->a, value, err);
 	if (r == 0 && copy->b)
 		r = take_apart(t, p, (const struct expr **)&copy->b, value, err);
+	if (r == 0 && copy->c)
+		r = take_apart(t, p, (const struct expr **)&copy->c, value, err);
 	return r;
 }
 
