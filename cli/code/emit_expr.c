@@ -212,6 +212,7 @@ static bool c_step(struct c_state *s, const struct cairn_loc_step *step)
 		return c_reg(d, step->reg, s->acc);
 	case CAIRN_LOC_ENTRY_REG: /* in the middle of functions only */
 	case CAIRN_LOC_ENTRY_PARAM:
+	case CAIRN_LOC_THREAD:
 		return false;
 	case CAIRN_LOC_CONST:
 		return c_const(step->imm, s->acc);

@@ -71,6 +71,8 @@ enum cairn_loc_op {
 	 */
 	CAIRN_LOC_ENTRY_REG,
 	CAIRN_LOC_ENTRY_PARAM,
+	/* Set the accumulator: the thread pointer, on x86-64 the base of %fs. */
+	CAIRN_LOC_THREAD,
 };
 
 enum cairn_loc_operand {

@@ -314,5 +314,158 @@ def lines_list_the_variables_of_their_file():
            events[:3])
 
 
+THREAD_LIBRARY = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+static __thread long own = 40;
+static __thread char room[100];
+__thread int exported = 1;
+__attribute__((noinline, noclone)) void PROBED(int n)
+{
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+void STEP(FILE *out, int n)
+{
+	static __thread int calls;
+	own += n;
+	exported += 2;
+	calls++;
+	room[n & 63]++;
+	fprintf(out, "%s %d %ld %d %d\n", NAME, gettid(), own, exported, calls);
+	PROBED(n);
+}
+"""
+THREADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { N_THREADS = 6, N = 12 };
+void gd_step(FILE *out, int n);
+void ie_step(FILE *out, int n);
+static __thread char odd[3];
+__thread int level = 5;
+__thread struct { int a; long b; const char *name; } rec = {1, -1, "none"};
+static __thread _Alignas(64) int aligned;
+static void (*late)(FILE *out, int n);
+static FILE *out;
+__attribute__((noinline, noclone)) void probed(int n)
+{
+	__asm__ volatile("" : : "r"(n) : "memory");
+}
+static void *run(void *arg)
+{
+	static __thread unsigned calls;
+	for (int n = 0; n < N; n++) {
+		level += (int)(long)arg;
+		rec.a = n;
+		rec.b -= (long)arg;
+		rec.name = n & 1 ? "odd" : "even";
+		aligned = n * 7;
+		odd[n % 3]++;
+		calls++;
+		__asm__ volatile("" : : : "memory");
+		fprintf(out, "main %d %d %d %ld %s %d %d %u\n", gettid(), level, rec.a, rec.b, rec.name,
+			aligned, odd[0], calls);
+		probed(n);
+		gd_step(out, n);
+		ie_step(out, n);
+		late(out, n);
+	}
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[N_THREADS];
+	out = fopen(argv[1], "w");
+	late = (void (*)(FILE *, int))dlsym(dlopen(argv[2], RTLD_NOW), "late_step");
+	run((void *)1);
+	for (long i = 0; i < N_THREADS; i++)
+		pthread_create(&threads[i], NULL, run, (void *)(i + 2));
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	fclose(out);
+	return 0;
+}
+"""
+THREAD_LIBRARIES = (("gd", ()), ("ie", ("-ftls-model=initial-exec", )), ("late", ()))
+
+
+def threads(build):
+    """ The program and its libraries by name. """
+    compiler, *flags = build.split()
+    at = os.path.join(folder(), "threads" + "".join(build.split()).replace("-", "_"))
+    os.makedirs(at + ".d", exist_ok=True)
+    write(at + ".d/lib.c", THREAD_LIBRARY)
+    write(at + ".d/threads.c", THREADS)
+    common = [need(compiler), "-g", *flags, "-w"]
+    libs = {}
+    for name, model in THREAD_LIBRARIES:
+        libs[name] = f"{at}.d/lib{name}.so"
+        run(*common,
+            "-fPIC",
+            "-shared",
+            *model,
+            f"-DPROBED={name}_probed",
+            f"-DSTEP={name}_step",
+            f'-DNAME="{name}"',
+            "-o",
+            libs[name],
+            at + ".d/lib.c",
+            check=True)
+    run(*common,
+        "-o",
+        at,
+        at + ".d/threads.c",
+        libs["gd"],
+        libs["ie"],
+        "-Wl,-rpath," + at + ".d",
+        "-lpthread",
+        "-ldl",
+        check=True)
+    return at, libs
+
+
+def by_thread(rows):
+    ret = collections.defaultdict(list)
+    for tid, *values in rows:
+        ret[str(tid)].append(values)
+    return ret
+
+
+@claim_each("gcc -O2", "clang -O1 -no-pie")
+def each_thread_has_its_own_thread_local_variables(build):
+    path, libs = threads(build)
+    events = traced(
+        f"{path} {log_path()} {libs['late']}",
+        f"{path}:probed(level, rec.a, rec.b, rec.name, aligned, odd[0] + 0, run::calls)",
+        *(f"{libs[name]}:{name}_probed(own, STEP::calls)".replace("STEP", name + "_step")
+          for name in libs), f"{libs['ie']}:ie_probed(exported)")
+    found = collections.defaultdict(list)
+    for e in events:
+        name = e["function"].split("_")[0]
+        key = name + "+" if "exported" in e["args"] else name
+        found[key].append([e["tid"], *(shown(v) for v in e["args"].values())])
+    wanted = {name: by_thread(logged(log_path(), name)) for name in ("main", "gd", "ie")}
+    expect(len(wanted["main"]) == 7, wanted["main"].keys())
+    expect(by_thread(found["probed"]) == wanted["main"], found["probed"][:3])
+    for name in ("gd", "ie"):
+        expect(
+            by_thread(found[name]) == {
+                tid: [[w[0], w[2]] for w in rows]
+                for tid, rows in wanted[name].items()
+            }, found[name][:3])
+    expect(
+        by_thread(
+            found["ie+"]) == {tid: [[w[1]] for w in rows]
+                              for tid, rows in wanted["ie"].items()}, found["ie+"][:3])
+    # Blocks that a thread gets later may be another library's, and are not read.
+    expect(len(found["late"]) == 84, len(found["late"]))
+    expect(not any(v.lstrip("-").isdigit() for row in found["late"] for v in row[1:]),
+           found["late"][:3])
+
+
 if __name__ == "__main__":
     main()

@@ -270,6 +270,10 @@ static void step_text(const struct text *t, const struct cairn_loc_step *s, stru
 		append_number(acc, s->imm);
 		wrap(acc, "passed(");
 		return;
+	case CAIRN_LOC_THREAD:
+		acc->n = 0;
+		append(acc, "%fs");
+		return;
 	case CAIRN_LOC_CONST:
 		acc->n = 0;
 		append_number(acc, s->imm);

@@ -88,15 +88,99 @@ static const char *linkage_name(const struct dw_die *die)
 	return name ? name : dw_str_deep(die, DW_AT_name);
 }
 
+enum { SLOT_MODULE, SLOT_TABLE, SLOT_IS_VALID, SLOT_ENTRY, WORD = sizeof(uint64_t) };
+
+static struct cairn_loc_step step_of(enum cairn_loc_op op, int64_t imm)
+{
+	return (struct cairn_loc_step){
+		.op = (uint8_t)op, .size = op == CAIRN_LOC_LOAD ? WORD : 0, .imm = imm};
+}
+
+static struct cairn_loc_step step_with(enum cairn_loc_op op, int slot)
+{
+	return (struct cairn_loc_step){.op = (uint8_t)op, .operand = CAIRN_LOC_SLOT, .imm = slot};
+}
+
+/*
+ * glibc's table of a thread is at the second word after the thread pointer. The entry of a module
+ * is 16 bytes: the address of its block, or -1; and what to free, which is 0 for blocks that the
+ * thread has from its start. The entry before the first one has the number of entries.
+ *
+ * Blocks of libraries that were loaded later are refused: after dlclose() an entry may be that of
+ * another library. Where there is no block, the address is in the first page, which no program maps.
+ */
+static int in_module(const struct globals *g, const struct elf_thread_place *place,
+		     struct cairn_location *ret, struct cairn_err *err)
+{
+	enum { ENTRY = 16 };
+	const struct cairn_loc_step steps[] = {step_of(CAIRN_LOC_ADDR, (int64_t)place->slot.v),
+					       step_of(CAIRN_LOC_LOAD, 0),
+					       step_of(CAIRN_LOC_SAVE, SLOT_MODULE),
+					       step_of(CAIRN_LOC_THREAD, 0),
+					       step_of(CAIRN_LOC_ADD, WORD),
+					       step_of(CAIRN_LOC_LOAD, 0),
+					       step_of(CAIRN_LOC_SAVE, SLOT_TABLE),
+					       step_of(CAIRN_LOC_SUB, ENTRY),
+					       step_of(CAIRN_LOC_LOAD, 0),
+					       step_with(CAIRN_LOC_LE, SLOT_MODULE),
+					       step_of(CAIRN_LOC_SAVE, SLOT_IS_VALID),
+					       step_of(CAIRN_LOC_CONST, ENTRY),
+					       step_with(CAIRN_LOC_MUL, SLOT_MODULE),
+					       step_with(CAIRN_LOC_ADD, SLOT_TABLE),
+					       step_of(CAIRN_LOC_SAVE, SLOT_ENTRY),
+					       step_of(CAIRN_LOC_ADD, WORD),
+					       step_of(CAIRN_LOC_LOAD, 0),
+					       step_of(CAIRN_LOC_EQ, 0),
+					       step_with(CAIRN_LOC_MUL, SLOT_IS_VALID),
+					       step_of(CAIRN_LOC_SAVE, SLOT_IS_VALID),
+					       step_of(CAIRN_LOC_CONST, 0),
+					       step_with(CAIRN_LOC_ADD, SLOT_ENTRY),
+					       step_of(CAIRN_LOC_LOAD, 0),
+					       step_with(CAIRN_LOC_MUL, SLOT_IS_VALID),
+					       step_of(CAIRN_LOC_ADD, place->add)};
+
+	return in_memory(g->arena, steps, sizeof(steps) / sizeof(steps[0]), ret, err);
+}
+
+static int set_thread_location(const struct globals *g, const struct dw_variable *v,
+			       struct site_global *ret, struct cairn_err *err)
+{
+	enum { FIRST_PAGE = 4096 };
+	struct elf_thread_place place;
+	int rc = elf_thread_place_of(binary_main(dwarf_binary(g->dw)), v->place.at, &place, err);
+	const struct cairn_loc_step fixed[] = {step_of(CAIRN_LOC_THREAD, 0),
+					       step_of(CAIRN_LOC_ADD, place.add)};
+	const struct cairn_loc_step by_slot[] = {step_of(CAIRN_LOC_ADDR, (int64_t)place.slot.v),
+						 step_of(CAIRN_LOC_LOAD, 0),
+						 step_of(CAIRN_LOC_SAVE, 0),
+						 step_of(CAIRN_LOC_THREAD, 0),
+						 step_with(CAIRN_LOC_ADD, 0),
+						 step_of(CAIRN_LOC_ADD, place.add)};
+
+	ret->loc.why = CAIRN_UNAVAIL_THREAD_LOCAL;
+	if (rc < 0)
+		return rc;
+	switch (place.way) {
+	case ELF_THREAD_FIXED:
+		return in_memory(g->arena, fixed, 2, &ret->loc, err);
+	case ELF_THREAD_OFFSET:
+		return in_memory(g->arena, by_slot, 6, &ret->loc, err);
+	case ELF_THREAD_MODULE:
+		return place.add >= FIRST_PAGE ? 0 : in_module(g, &place, &ret->loc, err);
+	case ELF_THREAD_UNKNOWN:
+		break;
+	}
+	return 0;
+}
+
 static int set_location(const struct globals *g, const struct dw_variable *v,
 			struct site_global *ret, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {v->place.at}, slot = {0};
 	int binding = ELF_BOUND_HERE;
 
-	ret->loc.why = CAIRN_UNAVAIL_THREAD_LOCAL;
 	if (v->place.is_thread_local)
-		return 0;
+		return set_thread_location(g, v, ret, err);
 	if (ret->is_external)
 		binding = elf_binding_of(binary_main(dwarf_binary(g->dw)), at,
 					 linkage_name(&v->die), &slot, err);

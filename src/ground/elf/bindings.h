@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which variable of a process the name of a shared library's variable stands for. */
+/*
+ * Which variable of a process the name of a shared library's variable stands for, and where the
+ * thread-local ones of a file are
+ */
 #ifndef ELF_BINDINGS_H
 #define ELF_BINDINGS_H
 
@@ -21,5 +24,30 @@ enum elf_binding {
  */
 int elf_binding_of(const struct elf *e, struct cairn_vaddr at, const char *name,
 		   struct cairn_vaddr *ret_slot, struct cairn_err *err);
+
+/* How the address of a thread-local variable is found in a process, from the thread pointer. */
+enum elf_thread_way {
+	ELF_THREAD_UNKNOWN, /* the file does not show it */
+	ELF_THREAD_FIXED,   /* thread pointer + add */
+	ELF_THREAD_OFFSET,  /* thread pointer + the number in the slot + add */
+	ELF_THREAD_MODULE,  /* the block of the module whose number is in the slot, + add */
+};
+
+struct elf_thread_place {
+	enum elf_thread_way way;
+	struct cairn_vaddr slot;
+	int64_t add;
+};
+
+/*
+ * elf_thread_place_of - of the variable at an offset of the file's block of thread-local variables
+ *
+ * The blocks of modules are found by glibc's table (docs/limits.md): a file for another C library
+ * has no MODULE.
+ *
+ * Returns 0; -EBADMSG: a table is damaged. Cost: as elf_binding_of().
+ */
+int elf_thread_place_of(const struct elf *e, uint64_t offset, struct elf_thread_place *ret,
+			struct cairn_err *err);
 
 #endif

@@ -39,6 +39,11 @@ struct segment {
 	uint64_t vaddr, foff, size;
 };
 
+/* The first contents of thread-local variables: PT_TLS. */
+struct elf_thread_block {
+	uint64_t at, size, align;
+};
+
 struct elf {
 	struct arena arena;
 	const char *path;
@@ -54,7 +59,8 @@ struct elf {
 	bool lacks_checksums; /* and which should have them: a sidecar */
 	struct elf_load *loads;
 	size_t n_loads;
-	uint64_t phoff, ph_size; /* the program headers */
+	uint64_t phoff, ph_size;              /* the program headers */
+	struct elf_thread_block thread_block; /* size 0: there is none */
 	/* Its code sections have no bytes: the result of objcopy --only-keep-debug. */
 	bool debug_only;
 	struct section *sections;

@@ -325,6 +325,9 @@ static int read_segments(struct elf *e, Elf *lib, size_t n, struct cairn_err *er
 		GElf_Phdr ph;
 		if (!gelf_getphdr(lib, i, &ph))
 			return libelf_failed(e, "program headers", err);
+		if (ph.p_type == PT_TLS)
+			e->thread_block =
+				(struct elf_thread_block){ph.p_vaddr, ph.p_memsz, ph.p_align};
 		if (ph.p_type != PT_LOAD)
 			continue;
 		e->loads[e->n_loads++] =

@@ -121,7 +121,15 @@ enum fetch_code {
 #define FETCH_F_SWAP 2
 #define FETCH_F_COMM 4
 
-enum fetch_known { FETCH_PID, FETCH_TID, FETCH_CPU, FETCH_UID, FETCH_CGROUP, FETCH_N_KNOWN };
+enum fetch_known {
+	FETCH_PID,
+	FETCH_TID,
+	FETCH_CPU,
+	FETCH_UID,
+	FETCH_CGROUP,
+	FETCH_THREAD_POINTER, /* has no name in expressions */
+	FETCH_N_KNOWN
+};
 
 struct fetch_op {
 	__u8 code;

@@ -210,6 +210,9 @@ static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG:
 		return emit_register(p, s->reg, why);
+	case CAIRN_LOC_THREAD:
+		fetch_emit(p, FETCH_KNOWN)->imm = FETCH_THREAD_POINTER;
+		return true;
 	case CAIRN_LOC_CONST:
 		fetch_emit(p, FETCH_CONST)->imm = (uint64_t)s->imm;
 		return true;

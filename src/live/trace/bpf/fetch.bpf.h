@@ -256,6 +256,23 @@ struct run {
 				break;                                                             \
 	} while (0)
 
+struct task_struct___thread {
+	struct {
+		unsigned long fsbase;
+	} thread;
+} __attribute__((preserve_access_index));
+
+/*
+ * The base of %fs of the running thread. The kernel keeps it when the thread sets it by a system
+ * call, as C libraries do, and when the thread leaves the processor.
+ */
+static __always_inline __u64 thread_pointer(void)
+{
+	const struct task_struct___thread *task = (void *)bpf_get_current_task_btf();
+
+	return task->thread.fsbase;
+}
+
 static __always_inline __u64 known(__u64 which, __u64 ids)
 {
 	switch (which) {
@@ -269,6 +286,8 @@ static __always_inline __u64 known(__u64 which, __u64 ids)
 		return (__u32)bpf_get_current_uid_gid();
 	case FETCH_CGROUP:
 		return bpf_get_current_cgroup_id();
+	case FETCH_THREAD_POINTER:
+		return thread_pointer();
 	}
 	return 0;
 }
