@@ -374,5 +374,87 @@ def a_call_without_a_stub_is_not_seen_and_another_name_is_offered():
     expect(r.status == 1 and "without a stub: write LIBRARY:malloc" in r.err, r)
 
 
+OVERLOADS = r"""
+#include <cstddef>
+#include <cstdio>
+static FILE *out;
+static volatile long sink;
+#define LOG(...) (fprintf(out, __VA_ARGS__), sink++)
+namespace ns {
+struct T {
+	int v;
+	__attribute__((noinline)) int get(int n) { LOG("get %d\n", n); return v + n; }
+	__attribute__((noinline)) int get(int n) const { LOG("get_const %d\n", n); return v - n; }
+};
+__attribute__((noinline)) void f() { LOG("none\n"); }
+__attribute__((noinline)) void f(int n) { LOG("int %d\n", n); }
+__attribute__((noinline)) void f(const char *s) { LOG("text %s\n", s); }
+__attribute__((noinline)) void f(int n, char const *s) { LOG("both %d %s\n", n, s); }
+__attribute__((noinline)) void f(size_t n) { LOG("size %zu\n", n); }
+__attribute__((noinline)) void f(const T &t) { LOG("reference %d\n", t.v); }
+__attribute__((noinline)) void f(T *t) { LOG("pointer %d\n", t->v); }
+}
+int main(int argc, char **argv)
+{
+	out = fopen(argv[1], "w");
+	for (int i = 0; i < 5; i++) {
+		ns::T t = {i * 10};
+		const ns::T &fixed = t;
+		ns::f();
+		ns::f(i);
+		ns::f(i & 1 ? "odd" : "even");
+		ns::f(i * 2, "both");
+		ns::f((size_t)i << 40);
+		ns::f(t);
+		ns::f(&t);
+		sink += t.get(i) + fixed.get(i * 3);
+	}
+	fclose(out);
+	return 0;
+}
+"""
+BY_TYPES = (("none", "ns::f()()"), ("int", "ns::f(int)(n)"), ("text", "ns::f(const char *)(s)"),
+            ("both", "ns::f(int, char const*)(n, $arg2)"), ("size", "ns::f(unsigned long)(n)"),
+            ("size", "f(size_t)($arg1)"), ("reference", "ns::f(ns::T const&)(t.v)"),
+            ("pointer", "ns::f(ns::T*)(t->v)"), ("get", "ns::T::get(int)(n)"),
+            ("get_const", "T::get(int) const(n)"))
+
+
+def overloads():
+    return compile_c("overloads", OVERLOADS, "g++", flags=("-O1", "-g", "-x", "c++"))
+
+
+@claim
+def functions_of_one_name_are_told_apart_by_their_parameters():
+    path = overloads()
+    for name, probe in BY_TYPES:
+        events, _ = events_of(f"{path} {log_path()}", f"{path}:{probe}")
+        found = [[shown(v) for v in e["args"].values()] for e in events]
+        expect(found == logged(name) and len(found) == 5, probe, found, logged(name))
+
+
+@claim
+def parameters_that_no_function_has_are_refused_with_those_that_there_are():
+    path = overloads()
+    for probe, words in (("ns::f(double)", ("(int)", "(const char *)", "(size_t)")),
+                         ("ns::f(n)", ("7 functions", "FUNC(TYPES)")),
+                         ("ns::T::get(int, int) const", ("(int) const",))):
+        r = trace("--dry-run", f"{path}:{probe}")
+        expect(r.status == 1 and all(w in r.err for w in words), probe, r)
+    run("strip", "-o", path + ".bare", path, check=True)
+    r = trace("--dry-run", f"{path}.bare:ns::f(int)")
+    expect(r.status and "by their symbols" in r.err, r)
+
+
+@claim
+def a_stub_is_named_as_disassemblers_name_it():
+    path = program(strip=True)
+    events, _ = events_of(f"{path} {log_path()}", "malloc@plt($arg1)")
+    sizes = [shown(v) for e in events for v in e["args"].values()]
+    expect(sizes == [n for n, in logged("malloc")], sizes[:3])
+    r = trace("--dry-run", f"{path}:nothing@plt")
+    expect(r.status and "nothing@plt" in r.err, r)
+
+
 if __name__ == "__main__":
     main()

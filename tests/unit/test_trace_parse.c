@@ -127,6 +127,14 @@ static void heads_end_where_the_list_or_the_condition_begins(void **state)
 		{"main.(*T).Inc(x)", "main.(*T).Inc", true, false},
 		{"main.(*T).Inc", "main.(*T).Inc", false, false},
 		{"f(*x)", "f", true, false},
+		{"ns::f(int, char const*)", "ns::f", false, false},
+		{"f(T &)(a, b) if a", "f", true, true},
+		{"T::get(int) const if x", "T::get", false, true},
+		{"f()(x)", "f", true, false},
+		{"f(T)(x)", "f", true, false},
+		{"operator()(struct rec)", "operator()", false, false},
+		{"f(a & b, (int)c, sizeof(int))", "f", true, false},
+		{"f(class, s == \"int\")", "f", true, false},
 		{"A::operator()(x)", "A::operator()", true, false},
 		{"A::operator<(x)", "A::operator<", true, false},
 		{"A::operator<<(x)", "A::operator<<", true, false},
@@ -447,7 +455,7 @@ static void a_hit_has_one_number_and_a_known_unit(void **state)
 		{"f(n, m)", "one number", 5},
 		{"f(n:str)", "only the units :bytes and :ns", 4},
 		{"f(n:bytes:ns)", "a comma or a closing )", 9},
-		{"f(n *)", "a name or a constant", 5},
+		{"f(n +)", "a name or a constant", 5},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

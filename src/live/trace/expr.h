@@ -122,7 +122,8 @@ enum probe_kind {
 struct probe_text {
 	const char *text; /* all of it, in the arena */
 	enum probe_kind kind;
-	const char *head; /* without the kind's prefix */
+	const char *head;  /* without the kind's prefix */
+	const char *types; /* of the function's parameters: "(int, char *)"; NULL: not written */
 	bool has_list;
 	uint32_t n_values;
 	struct probe_value_text *values;

@@ -232,11 +232,20 @@ static int check_known(const struct check *c, struct expr *e)
 		     e->name, !strcmp(e->name, "$site") ? " ($site is a key of --by, alone)" : "");
 }
 
+/* By its name, or by its number: $arg1 is the first one. */
+static bool is_param_name(const struct check *c, uint32_t i, const char *name)
+{
+	const char *own = c->function->params[i].name;
+	char number[16];
+
+	snprintf(number, sizeof(number), "$arg%u", i + 1);
+	return (own && !strcmp(own, name)) || !strcmp(number, name);
+}
+
 static bool find_param(const struct check *c, struct expr *e)
 {
 	for (uint32_t i = 0; i < c->function->n_params && !e->scopes; i++) {
-		const char *name = c->function->params[i].name;
-		if (!name || strcmp(name, e->name))
+		if (!is_param_name(c, i, e->name))
 			continue;
 		e->is_path = true;
 		e->param = i;

@@ -285,6 +285,13 @@ static int resolve_functions(struct cairn_trace *t, const struct probe_text *tex
 		return take_functions(t, *ret_file, &list, ret, err);
 	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file) || in_kernel(t))
 		return e;
+	if (text->types)
+		return e == -ENXIO
+			       ? e
+			       : err_set(err, -EOPNOTSUPP,
+					 "%s has no debug information, and without it functions "
+					 "of one name are told apart by their symbols",
+					 (*ret_file)->shown);
 	struct cairn_err symbol_err = {0};
 	int n = resolve_symbol(t, *ret_file, spec, ret, &symbol_err);
 	if (n < 0 && err)

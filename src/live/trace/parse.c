@@ -2,7 +2,7 @@
 /*
  * The grammar of probes
  *
- *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" expr ]
+ *	probe     := head [ parameters ] [ "(" [ value { "," value } ] ")" ] [ "if" expr ]
  *	head      := everything up to the list, the condition or the end; resolve.c takes it apart,
  *	             and usdt.c after "usdt:"
  *	value     := expr { ":" ( "str" | "hex" ) }
@@ -22,12 +22,15 @@
  * Whether "(a)" is a type shows from what comes after it, as no name is known here: "(a) b" and
  * "(a *)" can only be casts, "(a) - b" is one if "a" is a type of C.
  *
+ * The parameters are a list of types, which tells functions of one name apart (overload.h).
+ *
  * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with
  * commas and parentheses, and "operator()". It ends at the first "(" outside of < > that does not
  * belong to an operator's name, or at the word "if" after a blank.
  */
 #include "trace/expr.h"
 #include "trace/foreign.h"
+#include "trace/overload.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -839,10 +842,16 @@ static bool is_receiver(const char *text, size_t i)
 	       strchr(text + i, ')');
 }
 
-/* Length of the head, which ends at the list, at the condition or with the text. */
-static size_t head_length(const char *text)
+/*
+ * Length of the head and its list of types, which end at the list of values, at the condition or
+ * with the text. *@ret_name: that of the head alone.
+ */
+static size_t head_length(const char *text, size_t *ret_name)
 {
 	int angle = 0;
+	size_t n_types;
+
+	*ret_name = SIZE_MAX;
 
 	for (size_t i = 0; text[i]; i++) {
 		bool in_operator = i >= 8 && !strncmp(text + i - 8, "operator", 8);
@@ -856,7 +865,11 @@ static size_t head_length(const char *text)
 			i++;
 		else if (is_receiver(text, i))
 			i += strcspn(text + i, ")") - 1;
-		else if (text[i] == '(' && !angle)
+		else if (text[i] == '(' && !angle && *ret_name == SIZE_MAX &&
+			 (n_types = overload_length(text + i))) {
+			*ret_name = i;
+			i += n_types - 1;
+		} else if (text[i] == '(' && !angle)
 			return i;
 		else if (i && isspace((unsigned char)text[i]) && !strncmp(text + i + 1, "if", 2) &&
 			 !name_goes_on(text[i + 3]))
@@ -924,10 +937,17 @@ static int parse(struct arena *arena, const char *text, bool weighs, struct prob
 	*ret = (struct probe_text){.text = arena_strdup(arena, text)};
 	if (!ret->text)
 		return err_nomem(err, "a probe");
-	size_t head = head_length(ret->text);
-	int e = parse_head(arena, ret->text, head, ret, err);
+	size_t name, head = head_length(ret->text, &name);
+	bool has_types = name != SIZE_MAX;
+	int e = parse_head(arena, ret->text, has_types ? name : head, ret, err);
 	if (e < 0)
 		return e;
+	if (has_types && ret->kind != PROBE_OF_FUNCTION)
+		return probe_error(err, -EINVAL, ret->text, (uint32_t)name,
+				   "a list of types tells functions apart, and this is none");
+	ret->types = has_types ? arena_strndup(arena, ret->text + name, head - name) : NULL;
+	if (has_types && !ret->types)
+		return err_nomem(err, "a probe");
 	struct parser p = {.arena = arena,
 			   .err = err,
 			   .text = ret->text,

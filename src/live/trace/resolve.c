@@ -25,6 +25,7 @@
 #include "sites/spec.h"
 #include "trace/find_path.h"
 #include "trace/foreign.h"
+#include "trace/overload.h"
 #include "trace/in_kernel.h"
 #include "trace/kernel.h"
 
@@ -232,9 +233,49 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 	}
 	if (found->n > SHOWN_MAX && at < sizeof(list))
 		snprintf(list + at, sizeof(list) - at, "\n  ...");
-	return err_lines(err, -ENOTUNIQ, list,
-			 "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:",
-			 f->shown, found->n, spec);
+	return err_lines(
+		err, -ENOTUNIQ, list,
+		"%s has %zu functions %s; choose one by FILE:FUNC, FILE:LINE:FUNC or FUNC(TYPES):",
+		f->shown, found->n, spec);
+}
+
+static int no_overload(const struct trace_file *f, const struct probe_text *text,
+		       const struct cairn_function_list *found, struct cairn_err *err)
+{
+	char list[1000] = "", one[500], shown[500];
+	size_t at = 0;
+
+	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++) {
+		overload_list(cairn_sites_types(f->sites), found->p[i], one, sizeof(one));
+		cairn_quote(one, CAIRN_QUOTE_TEXT, shown, sizeof(shown));
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s  %s%s", i ? "\n" : "",
+				       found->p[i]->name, shown);
+	}
+	if (found->n > SHOWN_MAX && at < sizeof(list))
+		snprintf(list + at, sizeof(list) - at, "\n  ...");
+	return err_lines(err, -ENXIO, list,
+			 "%s has no function with the parameters %s; it has:", f->shown,
+			 text->types);
+}
+
+/* Leaves the functions with the parameters that the probe's text has. */
+static int choose_overloads(struct cairn_trace *t, const struct trace_file *f,
+			    const struct probe_text *text, struct cairn_function_list *ret,
+			    struct cairn_err *err)
+{
+	const struct cairn_function **list = arena_array(&t->arena, ret->n + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return err_nomem(err, "a probe");
+	for (size_t i = 0; i < ret->n; i++)
+		if (overload_is(cairn_sites_types(f->sites), ret->p[i], text->types))
+			list[n++] = ret->p[i];
+	if (!n)
+		return no_overload(f, text, ret, err);
+	ret->p = list;
+	ret->n = n;
+	return 0;
 }
 
 int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
@@ -283,6 +324,9 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 			       spec);
 	if (!ret->n)
 		return unknown_function(f, spec, err);
+	e = text->types ? choose_overloads(t, f, text, ret, err) : 0;
+	if (e < 0)
+		return e;
 	if (ret->n > 1 && (ret->found == CAIRN_FOUND_NAME || ret->found == CAIRN_FOUND_SYMBOL))
 		return ambiguous_function(f, spec, ret, err);
 	return 0;

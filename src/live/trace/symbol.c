@@ -319,17 +319,22 @@ static int by_symbol(struct cairn_trace *t, const struct trace_file *f, const ch
 	return e;
 }
 
+static int stub_targets(struct search *s, int n, struct trace_targets *ret, struct cairn_err *err)
+{
+	/* A file may have two stubs of a function whose address it takes, too. */
+	int e = make_targets(s->t, s->file, s->name, s->at.p, s->at.n, ret, err);
+
+	ret->found = n > 1 ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_NAME;
+	return e < 0 ? e : name_stubs(s->t, s->name, ret, err);
+}
+
 static int by_other_names(struct search *s, struct trace_targets *ret, struct cairn_err *err)
 {
-	int n = find_stubs(s), e;
+	int n = find_stubs(s);
 
 	ret->found = CAIRN_FOUND_NAME;
-	if (n > 0) {
-		/* A file may have two stubs of a function whose address it takes, too. */
-		e = make_targets(s->t, s->file, s->name, s->at.p, s->at.n, ret, err);
-		ret->found = n > 1 ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_NAME;
-		return e < 0 ? e : name_stubs(s->t, s->name, ret, err);
-	}
+	if (n > 0)
+		return stub_targets(s, n, ret, err);
 	if (n == 0)
 		n = find_demangled(s);
 	if (n > 1)
@@ -353,6 +358,23 @@ int no_symbol(const struct trace_file *f, const char *spec, int code, struct cai
 			 "%s has no symbol %s, and no debug information:", f->shown, spec);
 }
 
+/* "malloc@plt": the stub alone, also where the file has a function of that name. */
+static int by_stub(struct search *s, struct trace_targets *ret, struct cairn_err *err)
+{
+	s->name = arena_strndup(&s->t->arena, s->name, strlen(s->name) - strlen("@plt"));
+	if (!s->name)
+		return err_nomem(err, "a probe");
+	int n = find_stubs(s);
+	return n <= 0 ? n : stub_targets(s, n, ret, err);
+}
+
+static bool is_stub_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > strlen("@plt") && !strcmp(name + n - strlen("@plt"), "@plt");
+}
+
 int resolve_symbol(struct cairn_trace *t, const struct trace_file *f, const char *spec,
 		   struct trace_targets *ret, struct cairn_err *err)
 {
@@ -361,8 +383,8 @@ int resolve_symbol(struct cairn_trace *t, const struct trace_file *f, const char
 	/* No symbol says which file it is of. */
 	if (spec_colon(spec, spec + strlen(spec)))
 		return 0;
-	int e = by_symbol(t, f, spec, ret, err);
-	if (e == 0 && !cairn_sites_is_pattern(spec))
+	int e = is_stub_name(spec) ? by_stub(&s, ret, err) : by_symbol(t, f, spec, ret, err);
+	if (e == 0 && !is_stub_name(spec) && !cairn_sites_is_pattern(spec))
 		e = by_other_names(&s, ret, err);
 	end_search(&s);
 	return e;

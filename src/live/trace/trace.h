@@ -6,7 +6,8 @@
  *
  *	open.c  open, add, close, and the public data
  *	parse.c, resolve.c, expr_types.c, base_type.c  a probe's text -> a file, a function, typed
- *	expressions; global.c  the variables of files in them
+ *	expressions; global.c  the variables of files in them;
+ *	overload.c  functions of one name by the types of their parameters
  *	find_path.c  the file of a probe, as the traced processes see it
  *	traced.c, cgroup.c, family.c  which processes
  *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
