@@ -23,6 +23,7 @@
 #include "shared_opts.h"
 #include "sidecar.h"
 #include "stack.h"
+#include "style.h"
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_files.h"
@@ -548,11 +549,23 @@ static void keep_sidecars(const struct session *session)
 		sidecar_keep(session->unkept[i], &session->wish);
 }
 
+/* Only standard output can be a terminal. */
+static struct cairn_trace_style event_style(const struct trace_values *values)
+{
+	struct style s = style_for(stdout);
+	bool is_shown = !values->json && !values->out.n && *s.off;
+
+	return is_shown ? (struct cairn_trace_style){s.name, s.faint, s.bad, s.off}
+			: (struct cairn_trace_style){"", "", "", ""};
+}
+
 static int open_trace(const struct trace_values *values, const struct command *command,
 		      struct session *session)
 {
+	const struct cairn_trace_style style = event_style(values);
 	struct cairn_trace_opts trace_opts = {
 		.size = sizeof(trace_opts),
+		.style = &style,
 		.pids = session->pids,
 		.n_pids = session->n_pids,
 		.cgroup = values->cgroup,

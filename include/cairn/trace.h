@@ -79,6 +79,14 @@ enum cairn_trace_time {
 	CAIRN_TIME_DELTA,     /* seconds since the last event of the same thread */
 };
 
+/* Escape sequences of a terminal, or "", around parts of the text of events. */
+struct cairn_trace_style {
+	const char *name;  /* before the function's name */
+	const char *faint; /* before the site, and what a tree says of a call */
+	const char *bad;   /* before the reason why there is no value */
+	const char *off;   /* after each of them */
+};
+
 struct cairn_trace_opts {
 	/* sizeof(struct cairn_trace_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
@@ -181,6 +189,11 @@ struct cairn_trace_opts {
 	 * them as a tree. Not with stacks, nor with aggregates.
 	 */
 	bool shows_calls;
+	/*
+	 * For the events' own lines and trees of calls; copied. NULL: text without colours. A format
+	 * has none.
+	 */
+	const struct cairn_trace_style *style;
 	/*
 	 * All probes are of the kernel, as if "kernel:" were before each. A trace has probes of the
 	 * kernel or of programs, not of both.
@@ -508,7 +521,8 @@ struct cairn_event {
 	 */
 	bool has_delta;
 	uint64_t delta_ns;
-	const struct cairn_event_call *call; /* NULL: the trace does not show calls */
+	const struct cairn_trace_style *style; /* as cairn_trace_opts; never NULL */
+	const struct cairn_event_call *call;   /* NULL: the trace does not show calls */
 };
 
 /*

@@ -5,11 +5,13 @@ program logged; times against each other and against the program's clocks."""
 
 import datetime
 import json
+import os
 import random
 import re
 import time
 
-from claims import claim, claim_each, compile_c, expect, folder, main, run
+from claims import (CAIRN, claim, claim_each, compile_c, expect, folder, main,
+                    need, need_root, run)
 from tracing import trace
 
 PROGRAM = r"""
@@ -301,6 +303,43 @@ def a_time_can_be_printed_by_a_format_in_each_kind():
             expect(delta == "-" or unit[0] == "ns", line)
     now = time.clock_gettime(time.CLOCK_MONOTONIC)
     expect(0 < now - float(seconds) < 60, seconds, now)
+
+
+def on_a_terminal(*words, **env):
+    """What a terminal gets."""
+    words = " ".join(f"'{w}'" for w in words)
+    r = run("script",
+            "-qec",
+            f"{CAIRN} trace -c {program()} {words} 2>/dev/null",
+            "/dev/null",
+            env={
+                **os.environ, "TERM": "xterm",
+                **env
+            })
+    return r.out.replace("\r", "")
+
+
+@claim
+def colours_are_for_terminals_that_want_them():
+    """Without them it is the same text."""
+    need_root()
+    need("script")
+    colour, off = re.compile(r"\033\[\d+m"), "\033[0m"
+    for words in (("half", ), ("--graph", "half", "hit(i)")):
+        shown = on_a_terminal(*words)
+        expect(
+            f"\033[1mhalf{off}" in shown and "\033[31m<unavailable" in shown
+            and "\033[2m" in shown, shown)
+        plain = trace("-c", program(), *words, check=True).out
+        mask = lambda text: re.sub(r"\d", "0",
+                                   re.sub(r" +", " ", colour.sub("", text)))
+        expect(
+            mask(shown).splitlines()[-3:] == mask(plain).splitlines()[-3:],
+            shown[-400:], plain[-400:])
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            expect(not colour.search(on_a_terminal(*words, **env)), env)
+        for more in (("--json", ), ("-o", f"{folder()}/plain")):
+            expect(not colour.search(on_a_terminal(*more, *words)), more)
 
 
 main()

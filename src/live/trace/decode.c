@@ -185,6 +185,7 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 		.show_name = t->opts.show_name,
 		.time = t->opts.time,
 		.format = t->format,
+		.style = &t->style,
 	};
 	s->n_targets = 0;
 	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));

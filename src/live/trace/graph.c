@@ -162,7 +162,7 @@ static int put_arguments(const struct cairn_event *e, FILE *out)
 	const char *separator = "";
 	int r = 0;
 
-	put_name(e->probe, out);
+	print_styled_name(e, out);
 	fputc('(', out);
 	for (uint32_t i = 0; i < e->n_values && r == 0; i++) {
 		if (e->values[i].what->at_return)
@@ -170,7 +170,7 @@ static int put_arguments(const struct cairn_event *e, FILE *out)
 		fputs(separator, out);
 		cairn_quote_put(e->values[i].what->text, CAIRN_QUOTE_TEXT, out);
 		fputc('=', out);
-		r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
+		r = print_styled_value(e, i, out);
 		separator = ", ";
 	}
 	fputc(')', out);
@@ -192,7 +192,7 @@ static int put_results(const struct cairn_event *e, FILE *out)
 			cairn_quote_put(what->text, CAIRN_QUOTE_TEXT, out);
 			fputc('=', out);
 		}
-		r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
+		r = print_styled_value(e, i, out);
 		separator = ", ";
 	}
 	return r;
@@ -274,9 +274,10 @@ static int put_end(const struct cairn_event *e, bool is_seen, FILE *out)
 
 	fputc('}', out);
 	r = put_results(e, out);
-	fputs(has_results(e) ? "; /* " : " /* ", out);
+	fputs(has_results(e) ? "; " : " ", out);
+	fprintf(out, "%s/* ", e->style->faint);
 	put_name(e->probe, out);
-	fputs(is_seen ? " */\n" : ": its entry was not seen */\n", out);
+	fprintf(out, "%s */%s\n", is_seen ? "" : ": its entry was not seen", e->style->off);
 	return r;
 }
 
@@ -320,9 +321,9 @@ static int put_hit(struct cairn_trace_graph *g, struct graph_thread *thread,
 		return -ENOMEM;
 	put_columns(g, time, NULL, thread->tid, e->call->depth, out);
 	r = put_arguments(e, out);
-	fputs("; /* ", out);
+	fprintf(out, "; %s/* ", e->style->faint);
 	cairn_quote_put(print_where(e, where, sizeof(where)), CAIRN_QUOTE_TEXT, out);
-	fputs(" */\n", out);
+	fprintf(out, " */%s\n", e->style->off);
 	return r;
 }
 

@@ -63,6 +63,13 @@ static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 	return rc < 0 ? rc : traced_take_opts(t, err);
 }
 
+static void set_style(struct cairn_trace *t)
+{
+	static const struct cairn_trace_style plain = {"", "", "", ""};
+
+	t->style = t->opts.style ? *t->opts.style : plain;
+}
+
 static void set_sizes(struct cairn_trace *t)
 {
 	t->string_shown = t->opts.string_bytes ? t->opts.string_bytes : STRING_SHOWN_DEFAULT;
@@ -89,6 +96,7 @@ int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **r
 		return e;
 	}
 	set_sizes(t);
+	set_style(t);
 	t->sample = t->opts.sample;
 	if (t->opts.stack_frames)
 		e = stacks_want(t, STACKS_WHOLE, t->opts.stack_frames, err);

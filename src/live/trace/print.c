@@ -12,6 +12,19 @@
 #include "trace/print.h"
 #include "trace/times.h"
 
+/* " 12/13 ", faster than by printf. */
+static void put_ids(const struct cairn_event *e, FILE *out)
+{
+	char text[32], *end = text + sizeof(text), *s = end;
+
+	*--s = ' ';
+	s = print_digits(s, e->tid);
+	*--s = '/';
+	s = print_digits(s, e->pid);
+	*--s = ' ';
+	fwrite(s, 1, (size_t)(end - s), out);
+}
+
 static int print_text(const struct cairn_event *e, FILE *out)
 {
 	char where[WHERE_MAX];
@@ -23,18 +36,20 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	}
 	print_where(e, where, sizeof(where));
 	print_time(e, out);
-	fprintf(out, " %u/%u ", e->pid, e->tid);
+	put_ids(e, out);
 	print_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
 	fputc(' ', out);
-	cairn_quote_put(e->probe->function->name, CAIRN_QUOTE_TEXT, out);
+	print_styled_name(e, out);
 	fputc(' ', out);
+	fputs(e->style->faint, out);
 	cairn_quote_put(where, CAIRN_QUOTE_TEXT, out);
+	fputs(e->style->off, out);
 	fputc(':', out);
 	for (uint32_t i = 0; i < e->n_values; i++) {
 		fputs(i ? ", " : " ", out);
 		cairn_quote_put(e->values[i].what->text, CAIRN_QUOTE_TEXT, out);
 		fputc('=', out);
-		int r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
+		int r = print_styled_value(e, i, out);
 		if (r < 0)
 			return r;
 	}

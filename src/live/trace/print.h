@@ -19,6 +19,18 @@ enum {
 void print_escaped(const uint8_t *s, size_t n, bool json, FILE *out);
 /* A string of JSON, with its quotation marks. */
 void print_json_text(const char *s, FILE *out);
+/* The decimal digits of a number, before @end; returns the first one. */
+static inline char *print_digits(char *end, uint64_t n)
+{
+	do {
+		*--end = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	return end;
+}
+/* The name of the event's function, and a value as text, in the event's style. */
+void print_styled_name(const struct cairn_event *event, FILE *out);
+int print_styled_value(const struct cairn_event *event, uint32_t i, FILE *out);
 /* The site of an event, as cairn_site_text(); returns @buf. */
 const char *print_where(const struct cairn_event *event, char *buf, size_t size);
 

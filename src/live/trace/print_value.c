@@ -209,3 +209,21 @@ const char *print_where(const struct cairn_event *e, char *buf, size_t size)
 	cairn_site_text(e->probe->function, e->site->site, e->show_name, buf, size);
 	return buf;
 }
+
+void print_styled_name(const struct cairn_event *e, FILE *out)
+{
+	fputs(e->style->name, out);
+	cairn_quote_put(e->probe->function->name, CAIRN_QUOTE_TEXT, out);
+	fputs(e->style->off, out);
+}
+
+int print_styled_value(const struct cairn_event *e, uint32_t i, FILE *out)
+{
+	bool is_there = e->values[i].state == CAIRN_VALUE_OK;
+	int r;
+
+	fputs(is_there ? "" : e->style->bad, out);
+	r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
+	fputs(is_there ? "" : e->style->off, out);
+	return r;
+}

@@ -159,13 +159,14 @@ struct trace_kernel;
 
 struct cairn_trace {
 	struct cairn_trace_opts opts;
-	bool weighs;                   /* hits have a number, and no values: weigh.h */
-	struct aggregates *aggregates; /* hits are summed up: aggregate.h; NULL: they are events */
-	struct trace_stacks *stacks;   /* of hits: stacks.h; NULL: none are wanted */
-	struct trace_format *format;   /* of events: format.h; NULL: their own line */
-	struct trace_times *times;     /* times.h; NULL until attached */
-	uint32_t string_bytes;         /* fetched at most, with the NUL: a power of two */
-	uint32_t string_shown;         /* of them, without it */
+	bool weighs;                    /* hits have a number, and no values: weigh.h */
+	struct aggregates *aggregates;  /* hits are summed up: aggregate.h; NULL: they are events */
+	struct trace_stacks *stacks;    /* of hits: stacks.h; NULL: none are wanted */
+	struct trace_format *format;    /* of events: format.h; NULL: their own line */
+	struct cairn_trace_style style; /* of events as text */
+	struct trace_times *times;      /* times.h; NULL until attached */
+	uint32_t string_bytes;          /* fetched at most, with the NUL: a power of two */
+	uint32_t string_shown;          /* of them, without it */
 	uint32_t value_bytes;
 	struct arena arena;
 	struct cairn_types *words; /* of probes without debug information; NULL until needed */
