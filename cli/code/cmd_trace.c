@@ -29,6 +29,7 @@
 #include "trace_files.h"
 #include "trace_kernel.h"
 #include "trace_sample.h"
+#include "trace_script.h"
 #include "trace_stack.h"
 #include "trace_which.h"
 
@@ -707,9 +708,8 @@ static int check(const struct trace_values *values)
 	return STATUS_YES;
 }
 
-static int run(void *v, const struct operands *operands)
+static int run_probes(struct trace_values *values, const struct operands *operands)
 {
-	struct trace_values *values = v;
 	/* clang-format off */
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
@@ -754,6 +754,22 @@ static int run(void *v, const struct operands *operands)
 	if (session.command_output)
 		close(session.command_output);
 	command_fini(&command);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct trace_values *values = v;
+	struct cairn_script *script = NULL;
+	struct operands probes;
+
+	if (!trace_script_is_given(operands))
+		return run_probes(values, operands);
+	int status =
+		trace_script_take(operands, &values->aggregates, &values->format, &script, &probes);
+	if (!status)
+		status = run_probes(values, &probes);
+	cairn_script_free(script);
 	return status;
 }
 

@@ -323,6 +323,36 @@ static int check_other_name(const struct check *c, struct expr *e)
 	return 0;
 }
 
+/* Integers and pointers are passed in registers, in this order. */
+static bool is_in_register(const struct check *c, uint32_t param)
+{
+	uint32_t id = cairn_types_resolve(c->types, c->function->params[param].type);
+	const struct cairn_type *type = cairn_types_get(c->types, id);
+
+	return (type->kind == CAIRN_T_INT || type->kind == CAIRN_T_ENUM ||
+		type->kind == CAIRN_T_PTR || type->kind == CAIRN_T_REF) &&
+	       type->size <= 8;
+}
+
+/* $arg2 is the second parameter, if that is the one in the second register. */
+static bool is_param_of_register(const struct check *c, struct expr *e)
+{
+	enum { REGISTERS = 6 };
+	uint32_t n = 0;
+
+	if (!strncmp(e->name, "$arg", strlen("$arg")) && strlen(e->name) == strlen("$arg1"))
+		n = (uint32_t)(e->name[4] - '0');
+	if (!n || n > REGISTERS || n > c->function->n_params)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_in_register(c, i))
+			return false;
+	e->is_path = true;
+	e->param = n - 1;
+	e->type = c->function->params[n - 1].type;
+	return true;
+}
+
 static int check_name(const struct check *c, struct expr *e)
 {
 	char params[300];
@@ -337,6 +367,8 @@ static int check_name(const struct check *c, struct expr *e)
 	}
 	if (is_of_return(e->name))
 		return check_of_return(c, e);
+	if (is_param_of_register(c, e))
+		return 0;
 	if (!strncmp(e->name, "$arg", strlen("$arg"))) {
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no %s; it has: %s", c->function->name, e->name, params);

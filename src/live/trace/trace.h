@@ -16,6 +16,7 @@
  *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
  *	in_kernel.c  probes of the running kernel: their sources, their sites
  *	scope.c  what expressions may name
+ *	script.c  one-liners of bpftrace -> probes, keys and numbers (cairn/script.h)
  *	plan.c  probe x sites -> sites and programs (offline)
  *	exits.c  where a function is left
  *	returns.c  $ret and $duration: what is fetched at the entry, and what at the return
