@@ -59,23 +59,43 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 	return n < 0 ? 0 : (size_t)n;
 }
 
-void print_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
+/* The bytes that are shown as they are, and of which each is a character. */
+static size_t n_plain(const uint8_t *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
+		i++;
+	return i;
+}
+
+/* One character that is not plain; returns its bytes. */
+static size_t put_special(const uint8_t *s, size_t n, bool json, FILE *out)
 {
 	static const char letters[] = "\"\\\n\t\r", names[] = "\"\\ntr";
+	uint32_t c = 0;
+	size_t len = utf8_length(s, n, &c);
+	const char *letter = len == 1 && s[0] ? strchr(letters, s[0]) : NULL;
 
+	if (letter)
+		fprintf(out, "\\%c", names[letter - letters]);
+	else if (len && utf8_is_safe(c))
+		fwrite(s, 1, len, out);
+	else if (json)
+		fprintf(out, "\\u%04x", len ? c : 0xfffd);
+	else
+		fprintf(out, "\\%03o", s[0]), len = 1;
+	return len ? len : 1;
+}
+
+void print_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
+{
 	for (size_t i = 0; i < n;) {
-		uint32_t c = 0;
-		size_t len = utf8_length(s + i, n - i, &c);
-		const char *letter = len == 1 && s[i] ? strchr(letters, s[i]) : NULL;
-		if (letter)
-			fprintf(out, "\\%c", names[letter - letters]);
-		else if (len && utf8_is_safe(c))
-			fwrite(s + i, 1, len, out);
-		else if (json)
-			fprintf(out, "\\u%04x", len ? c : 0xfffd);
-		else
-			fprintf(out, "\\%03o", s[i]), len = 1;
-		i += len ? len : 1;
+		size_t plain = n_plain(s + i, n - i);
+		fwrite(s + i, 1, plain, out);
+		i += plain;
+		if (i < n)
+			i += put_special(s + i, n - i, json, out);
 	}
 }
 
@@ -136,6 +156,37 @@ static size_t read_target(void *ctx, uint64_t at, void *to, size_t n)
 	return 0;
 }
 
+/* Most values are, and need no plan of their type. */
+static bool is_plain_integer(const struct cairn_event *event, const struct cairn_event_value *v)
+{
+	const struct cairn_types *types = event->probe->types;
+	const struct cairn_type *type;
+
+	if (!v->what->type || v->what->hex)
+		return false;
+	type = cairn_types_get(types, cairn_types_resolve(types, v->what->type));
+	return type->kind == CAIRN_T_INT && type->encoding <= CAIRN_ENC_SIGNED &&
+	       (type->size == 4 || type->size == 8) && v->n_bytes == type->size;
+}
+
+static void put_integer(const struct cairn_event_value *v, bool is_signed, FILE *out)
+{
+	char text[24], *end = text + sizeof(text), *s;
+	uint64_t n = 0;
+	int32_t narrow;
+
+	memcpy(&n, v->bytes, v->n_bytes);
+	if (is_signed && v->n_bytes == sizeof(narrow)) {
+		memcpy(&narrow, v->bytes, sizeof(narrow));
+		n = (uint64_t)(int64_t)narrow;
+	}
+	bool is_negative = is_signed && (int64_t)n < 0;
+	s = print_digits(end, is_negative ? -n : n);
+	if (is_negative)
+		*--s = '-';
+	fwrite(s, 1, (size_t)(end - s), out);
+}
+
 static int print_value(const struct cairn_event *event, const struct cairn_event_value *v,
 		       bool json, FILE *out)
 {
@@ -149,6 +200,10 @@ static int print_value(const struct cairn_event *event, const struct cairn_event
 
 	if (v->what->bit_size)
 		return print_bits(event, v, v->what->bit_size, &opts, out);
+	if (is_plain_integer(event, v)) {
+		put_integer(v, type_is_signed(event->probe->types, v->what->type), out);
+		return 0;
+	}
 	if (v->what->type || v->n_bytes > 8)
 		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes,
 					 &opts, out);
