@@ -244,7 +244,7 @@ def code_of_a_jit_is_in_stacks_by_its_name():
     if not os.path.exists(exe):
         raise Skip("the example of a JIT is not built")
     out = os.path.join(folder(), "jit.json")
-    r = cairn("trace", "--json", "-o", out, "--stack", "-c", f"{exe} 1",
+    r = cairn("trace", "--json", "-o", out, "--stack", "-c", f"{exe} 3",
               "call_back")
     expect(r.status == 0, r)
     *events, _ = objects(out)
@@ -267,8 +267,8 @@ def code_of_a_jit_is_in_stacks_by_its_name():
         expect(
             event["stack"]["frames"][-1]["functions"][0]["function"] ==
             "_start", event["stack"])
-    # The first 20 ms pass before the registry is known, on a busy machine ten times these.
-    expect(len(events) > 20 and whole > 0.2 * len(events), len(events), whole)
+    # Those of the first 20 ms, on a busy machine of 200, come before the registry is known.
+    expect(whole > 20, len(events), whole)
     # The code is replaced every 20 ms, and has a name only until then.
     if not named:
         raise Skip(f"none of {whole} stacks had code that was there when its name was asked for")

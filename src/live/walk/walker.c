@@ -12,13 +12,13 @@
 /* Some thousand mappings, in the time between two calls. */
 #define REPORT_BYTES ((size_t)256 * 1024)
 
-/* How long stacks wait for tables. A command has not begun, and misses nothing meanwhile. */
-#define TABLES_WITHIN_NS         100000000u
-#define COMMAND_TABLES_WITHIN_NS 2000000000u
+/* How long stacks wait for tables: those of all processes, or of the ones that are asked for. */
+#define TABLES_WITHIN_NS     100000000u
+#define OWN_TABLES_WITHIN_NS 2000000000u
 /* How often all processes are looked at because reports are lost. */
-#define RECOVER_EVERY_NS         500000000u
+#define RECOVER_EVERY_NS     500000000u
 /* How often files are looked at because somebody may write them. */
-#define FILES_EVERY_NS           1000000000u
+#define FILES_EVERY_NS       1000000000u
 
 static uint64_t now_ns(void)
 {
@@ -74,7 +74,6 @@ int walker_know_command(struct walker *w, const char *program, struct cairn_err 
 
 int walker_add_command(struct walker *w, int pid, struct cairn_err *err)
 {
-	w->holds_command = true;
 	return watched_add_command(&w->processes, pid, err);
 }
 
@@ -194,7 +193,7 @@ int walker_prepare(struct walker *w, int timeout_ms, struct cairn_err *err)
 int walker_wait_for_tables(struct walker *w, struct cairn_err *err)
 {
 	uint64_t now = now_ns();
-	uint64_t until = now + (w->holds_command ? COMMAND_TABLES_WITHIN_NS : TABLES_WITHIN_NS);
+	uint64_t until = now + (w->processes.all ? TABLES_WITHIN_NS : OWN_TABLES_WITHIN_NS);
 	int rc = 1;
 
 	while (rc > 0 && now < until) {

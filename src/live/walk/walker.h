@@ -63,7 +63,6 @@ struct walker {
 	uint64_t n_files;                       /* that have a table */
 	uint64_t n_recovered, recover_after_ns; /* lost reports that were made up for; not before */
 	uint64_t files_after_ns;                /* the same, of a look at all files */
-	bool holds_command;                     /* whose start is ours */
 	VEC(int) to_look; /* processes of which stacks show that their mappings are not known */
 };
 
@@ -94,8 +93,8 @@ int walker_know_command(struct walker *w, const char *program, struct cairn_err 
  */
 int walker_prepare(struct walker *w, int timeout_ms, struct cairn_err *err);
 /*
- * The same until all are made, or for 100 ms, 2 s of a command, which is held: the first stacks
- * need them. 0 or -ENOMEM.
+ * The same until all are made, or for 2 s, 100 ms of all processes: the first stacks need them. 0 or
+ * -ENOMEM.
  */
 int walker_wait_for_tables(struct walker *w, struct cairn_err *err);
 
