@@ -93,33 +93,44 @@ static void same_rule(const struct walk_pages *pages, const struct unwind_table 
 	assert_memory_equal(&walk_tables.rules[number], &want, sizeof(want));
 }
 
-/* Every row's first and last byte, and the byte before the first row. */
-static size_t compare_rows(const char *path)
+/* Every row's first and last byte, and the byte before the first row. *@pages is where they are. */
+static size_t compare_rows(const char *path, struct walk_pages *pages)
 {
 	struct cairn_binary *bin;
 	struct cairn_unwind *made;
 	struct unwind_table t;
-	struct walk_pages pages;
 	size_t size;
 
+	*pages = (struct walk_pages){0};
 	if (cairn_binary_open(path, NULL, &bin, NULL) < 0)
 		return 0;
 	assert_int_equal(cairn_unwind_make(bin, 0, &made, NULL), 0);
 	const void *bytes = cairn_unwind_bytes(made, &size);
 	assert_int_equal(unwind_table_open(bytes, size, path, "", &t, NULL), 0);
-	assert_int_equal(tables_add(&walk_tables, &t, 0, &pages, NULL), 0);
+	assert_int_equal(tables_add(&walk_tables, &t, 0, pages, NULL), 0);
 	for (uint32_t i = 0; i < t.n_rows && t.machine == EM_X86_64; i++) {
 		struct cairn_vaddr lo, hi;
 		unwind_table_row(&t, i, &lo, &hi);
-		same_rule(&pages, &t, lo.v);
+		same_rule(pages, &t, lo.v);
 		if (hi.v > lo.v)
-			same_rule(&pages, &t, hi.v - 1);
+			same_rule(pages, &t, hi.v - 1);
 		if (i == 0 && lo.v)
-			same_rule(&pages, &t, lo.v - 1);
+			same_rule(pages, &t, lo.v - 1);
 	}
 	size_t n = t.machine == EM_X86_64 ? t.n_rows : 0;
 	cairn_unwind_close(made);
 	cairn_binary_close(bin);
+	return n;
+}
+
+/* Of each two files one is dropped again, so that the rows of others are where its were. */
+static size_t compare_library(const char *path, size_t i)
+{
+	struct walk_pages pages;
+	size_t n = compare_rows(path, &pages);
+
+	if (i % 2)
+		tables_drop(&walk_tables, pages);
 	return n;
 }
 
@@ -132,13 +143,12 @@ static void all_rows_of_libraries_have_the_library_s_rule(void **state)
 	(void)state;
 
 	begin_tables();
-	n_rows += compare_rows("/proc/self/exe");
+	n_rows += compare_library("/proc/self/exe", 0);
 	while (d && n_files < 60 && (e = readdir(d))) {
 		char path[600];
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		n_files += strstr(e->d_name, ".so.") && e->d_type == DT_REG;
 		if (strstr(e->d_name, ".so.") && e->d_type == DT_REG)
-			n_rows += compare_rows(path);
+			n_rows += compare_library(path, ++n_files);
 	}
 	if (d)
 		closedir(d);
@@ -146,6 +156,57 @@ static void all_rows_of_libraries_have_the_library_s_rule(void **state)
 		      n_files, walk_tables.n_rules, walk_tables.n_unsaid);
 	assert_true(n_rows > 1000);
 	tables_fini(&walk_tables);
+}
+
+/* As --continuous on a machine that builds programs all day. */
+static void files_that_come_and_go_take_no_more_room(void **state)
+{
+	struct walk_pages pages;
+	size_t before;
+	(void)state;
+
+	begin_tables();
+	compare_rows("/proc/self/exe", &pages);
+	before = chunks_bytes(&walk_tables.rows) + chunks_bytes(&walk_tables.pages);
+	for (int i = 0; i < 20; i++) {
+		tables_drop(&walk_tables, pages);
+		assert_int_equal(walk_tables.n_rows, 0);
+		compare_rows("/proc/self/exe", &pages);
+	}
+	assert_int_equal(chunks_bytes(&walk_tables.rows) + chunks_bytes(&walk_tables.pages),
+			 before);
+	tables_fini(&walk_tables);
+}
+
+/* Against a flag for each element; neighbours are one gap, and no gap is empty. */
+static void room_that_is_given_back_is_taken_once(void **state)
+{
+	enum { BLOCKS = 3, SIZE = 200 };
+	bool is_free[BLOCKS][SIZE] = {{false}};
+	struct gaps g = {0};
+	(void)state;
+
+	srand(1);
+	for (int round = 0; round < 20000; round++) {
+		uint32_t block = (uint32_t)rand() % BLOCKS, first = (uint32_t)rand() % SIZE, n = 0;
+		uint32_t want = 1 + (uint32_t)rand() % 40;
+		while (first + n < SIZE && n < want && !is_free[block][first + n])
+			is_free[block][first + n++] = true;
+		assert_int_equal(gaps_give(&g, block, first, n), 0);
+		for (size_t i = 0; i < g.list.n; i++)
+			assert_true(
+				g.list.p[i].n &&
+				(!i || g.list.p[i - 1].block < g.list.p[i].block ||
+				 g.list.p[i - 1].first + g.list.p[i - 1].n < g.list.p[i].first));
+		want = 1 + (uint32_t)rand() % 60;
+		if (rand() % 2 || !gaps_take(&g, want, &block, &first))
+			continue;
+		for (n = 0; n < want; n++) {
+			assert_true(is_free[block][first + n]);
+			is_free[block][first + n] = false;
+		}
+	}
+	gaps_fini(&g);
 }
 
 /* ---- rules ---- */
@@ -399,6 +460,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_rows_of_libraries_have_the_library_s_rule),
+		cmocka_unit_test(files_that_come_and_go_take_no_more_room),
+		cmocka_unit_test(room_that_is_given_back_is_taken_once),
 		cmocka_unit_test(all_rules_lead_to_the_caller_of_the_library_s_step),
 		cmocka_unit_test(the_stack_of_this_thread_is_the_library_s),
 		cmocka_unit_test(a_callback_of_libc_too),

@@ -300,17 +300,17 @@ static void ignore(void *ctx, uint32_t number, const struct walk_file *file)
 {
 }
 
+static struct walk_tables tables;
+
 /* As the caller does when the thread has made the table. */
 static void take_tables(void)
 {
-	struct walk_tables tables;
 	struct cairn_err err = {0};
 
 	assert_int_equal(tables_init(&tables, -1, -1, -1, &err), 0);
 	while (files_n_waited_for(&files))
 		let_time_pass();
 	assert_int_equal(files_put_tables(&files, &tables, ignore, NULL, &err), 0);
-	tables_fini(&tables);
 }
 
 static void a_deleted_file_is_let_go_two_windows_after_its_last_use(void **state)
@@ -322,14 +322,19 @@ static void a_deleted_file_is_let_go_two_windows_after_its_last_use(void **state
 	workspace_run(&space, "rm file");
 	for (int i = 0; i < 5; i++) {
 		file->is_used = true;
-		files_release_unused(&files);
+		files_release_unused(&files, &tables);
 	}
 	assert_non_null(file->bin);
-	files_release_unused(&files);
+	files_release_unused(&files, &tables);
 	assert_non_null(file->bin);
-	files_release_unused(&files);
+	files_release_unused(&files, &tables);
 	assert_null(file->bin);
 	assert_false(file->identity.is_taken);
+	uint64_t n_rows = tables.n_rows;
+	assert_int_not_equal(file->pages.n, 0);
+	files_release_unused(&files, &tables);
+	assert_int_equal(file->pages.n, 0);
+	assert_in_range(tables.n_rows, 1, n_rows - 1);
 	/* A file that is there can be run again. */
 	assert_non_null(files.list.p[kept]->bin);
 	assert_int_equal(number_of("two"), kept);
@@ -339,6 +344,7 @@ static void a_deleted_file_is_let_go_two_windows_after_its_last_use(void **state
 	m.dev = file->dev;
 	m.ino = file->ino;
 	assert_int_not_equal(number_then(&m, 0), number);
+	tables_fini(&tables);
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)

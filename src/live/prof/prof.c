@@ -579,7 +579,7 @@ int cairn_prof_window(struct cairn_prof *p, struct cairn_profile **ret, struct c
 	p->began_ns += p->duration_ns;
 	p->started_ns = now;
 	watched_mark_used(&p->walker.processes);
-	files_release_unused(&p->walker.files);
+	files_release_unused(&p->walker.files, &p->walker.tables);
 	return 0;
 }
 

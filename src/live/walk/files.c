@@ -407,12 +407,22 @@ static bool is_over(const struct walk_file *f)
 	       (f->is_replaced || f->is_written || identity_is_deleted(&f->identity));
 }
 
-void files_release_unused(struct walk_files *f)
+/* One call later: nobody finds the file since it was released, and what did before has ended. */
+static void drop_rows(struct walk_file *file, struct walk_tables *tables)
+{
+	if (!file->is_released || file->n_unused < 3 || !file->pages.n)
+		return;
+	tables_drop(tables, file->pages);
+	file->pages = (struct walk_pages){0};
+}
+
+void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 {
 	for (size_t i = 1; i < f->list.n; i++) {
 		struct walk_file *file = f->list.p[i];
 		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
 		file->is_used = false;
+		drop_rows(file, tables);
 		if (is_over(file)) {
 			close_binary(file);
 			file->is_released = true;

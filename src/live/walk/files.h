@@ -116,9 +116,10 @@ bool files_begins_context(const struct walk_files *f, uint64_t frame);
  *
  * To be called at the end of each window, with is_used set of the files that processes have mapped.
  * A file that was deleted or written again, and was not used at the second end in turn, is closed:
- * no sample of the windows to come is in it, and it takes place on the disk. Its number stays.
+ * no sample of the windows to come is in it, and it takes place on the disk. At the third end the
+ * room of its rows is given back. Its number stays.
  */
-void files_release_unused(struct walk_files *f);
+void files_release_unused(struct walk_files *f, struct walk_tables *tables);
 
 /* From now on the kernel's program knows the files, those that are there and new ones. */
 void files_tell_kernel(struct walk_files *f, int inodes_fd);

@@ -184,20 +184,40 @@ static uint16_t off_of_row(const struct unwind_table *t, uint32_t row)
 	return t->wide ? t->wide[row].off : t->rows[row].off;
 }
 
+/* Room for a page's rows: where a file's were that is gone, or after the last ones. */
+static int take_rows(struct walk_tables *t, struct walk_page *page, struct cairn_err *err)
+{
+	uint32_t block, first;
+	int rc;
+
+	if (gaps_take(&t->row_gaps, page->n_rows, &block, &first)) {
+		page->chunk = block;
+		page->first = first;
+		return 0;
+	}
+	rc = tables_reserve_rows(t, page->n_rows, err);
+	page->chunk = t->row_block;
+	page->first = t->row_next;
+	t->row_next += rc < 0 ? 0 : page->n_rows;
+	return rc;
+}
+
 /* The record of a page with the rows [@row, @row + @n), and its rows. */
 static int add_page(struct adding *a, struct walk_page *page, uint32_t row, uint32_t n)
 {
 	struct walk_tables *t = a->t;
 	uint32_t block = 0;
-	int rc = tables_reserve_rows(t, n, a->err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	struct walk_row *to = (struct walk_row *)t->rows.blocks.p[t->row_block] + t->row_next;
-	page->chunk = t->row_block;
-	page->first = t->row_next;
 	/* A page has at most 65,536 rows; the last of so many is left out. */
 	page->n_rows = (uint16_t)(n > UINT16_MAX ? UINT16_MAX : n);
+	rc = take_rows(t, page, a->err);
+	if (rc < 0) {
+		page->n_rows = 0;
+		return rc;
+	}
+	t->n_rows += page->n_rows;
+	struct walk_row *to = (struct walk_row *)t->rows.blocks.p[page->chunk] + page->first;
 	for (uint32_t i = 0; i < page->n_rows; i++) {
 		to[i].off = off_of_row(a->from, row + i);
 		for (; block <= (uint32_t)to[i].off >> WALK_BLOCK_SHIFT; block++)
@@ -208,8 +228,6 @@ static int add_page(struct adding *a, struct walk_page *page, uint32_t row, uint
 	}
 	for (; block < WALK_BLOCKS; block++)
 		page->begins[block] = page->n_rows;
-	t->row_next += page->n_rows;
-	t->n_rows += page->n_rows;
 	return 0;
 }
 
@@ -246,6 +264,20 @@ int tables_reserve_pages(struct walk_tables *t, uint32_t n, struct cairn_err *er
 	return rc < 0 ? rc : 0;
 }
 
+/* Records of @n pages that follow each other. */
+static int take_pages(struct walk_tables *t, uint32_t n, uint32_t *ret, struct cairn_err *err)
+{
+	uint32_t block;
+	int rc;
+
+	if (gaps_take(&t->page_gaps, n, &block, ret))
+		return 0;
+	rc = tables_reserve_pages(t, n, err);
+	*ret = t->n_pages;
+	t->n_pages += rc < 0 ? 0 : n;
+	return rc;
+}
+
 int tables_add(struct walk_tables *t, const struct unwind_table *table, uint64_t base,
 	       struct walk_pages *ret, struct cairn_err *err)
 {
@@ -258,15 +290,31 @@ int tables_add(struct walk_tables *t, const struct unwind_table *table, uint64_t
 		     table->pages[table->n_pages - 1].page + 1;
 	if (n > MAX_PAGES)
 		return err_set(err, -E2BIG, "its code spans more than 4 GiB");
-	int rc = tables_reserve_pages(t, (uint32_t)n, err);
-	if (rc == 0)
-		rc = add_pages(&a, base, (uint32_t)n, t->n_pages);
-	map_fini(&a.known);
+	uint32_t first;
+	int rc = take_pages(t, (uint32_t)n, &first, err);
 	if (rc < 0)
 		return rc;
-	*ret = (struct walk_pages){t->n_pages, (uint32_t)n};
-	t->n_pages += (uint32_t)n;
-	return 0;
+	rc = add_pages(&a, base, (uint32_t)n, first);
+	map_fini(&a.known);
+	if (rc < 0)
+		tables_drop(t, (struct walk_pages){first, (uint32_t)n});
+	else
+		*ret = (struct walk_pages){first, (uint32_t)n};
+	return rc;
+}
+
+void tables_drop(struct walk_tables *t, struct walk_pages pages)
+{
+	int rc = gaps_give(&t->page_gaps, 0, pages.first, pages.n);
+
+	for (uint32_t i = 0; i < pages.n; i++) {
+		struct walk_page *page = chunks_at(&t->pages, pages.first + i);
+
+		t->n_rows -= page->n_rows;
+		rc = gaps_give(&t->row_gaps, page->chunk, page->first, page->n_rows) | rc;
+		memset(page, 0, sizeof(*page));
+	}
+	t->n_unsaid += rc < 0;
 }
 
 /* ---- the whole ---- */
@@ -303,6 +351,8 @@ void tables_fini(struct walk_tables *t)
 	chunks_fini(&t->rows);
 	chunks_fini(&t->pages);
 	map_fini(&t->rule_ids);
+	gaps_fini(&t->row_gaps);
+	gaps_fini(&t->page_gaps);
 	for (size_t i = 0; i < WALK_ROW_CLASSES; i++)
 		VEC_FREE(&t->unused_rows[i]);
 	VEC_FREE(&t->unused_pages);

@@ -9,6 +9,7 @@
 #include "cfi/table.h"
 #include "walk/abi.h"
 #include "walk/chunks.h"
+#include "walk/gaps.h"
 
 /* Rows that were used. */
 struct walk_piece {
@@ -24,6 +25,8 @@ struct walk_tables {
 	struct map rule_ids; /* by hash of the rule */
 	uint32_t n_pages;    /* in use */
 	uint32_t row_block, row_next;
+	/* Of files that are gone; pages are counted over all blocks. */
+	struct gaps row_gaps, page_gaps;
 	uint64_t n_rows;
 	uint64_t n_unsaid; /* rows whose rule has no room in 16 bytes, or comes too late */
 	/* For code made at run time (tables_made.h). */
@@ -58,6 +61,14 @@ void tables_fini(struct walk_tables *t);
  */
 int tables_add(struct walk_tables *t, const struct unwind_table *table, uint64_t base,
 	       struct walk_pages *ret, struct cairn_err *err);
+
+/*
+ * tables_drop - the rows of a file that nobody runs any more
+ *
+ * No segment has them, and no stack that is taken from now on: their room is used again. Rules
+ * stay. Without memory the room is lost.
+ */
+void tables_drop(struct walk_tables *t, struct walk_pages pages);
 
 /* ---- within this module ---- */
 

@@ -22,7 +22,8 @@
  *	walker.c         all of it
  *	files.c          files by number, and their tables; identity.c: have they been written again
  *	command.c        the files of a command that does not run yet
- *	tables.c         unwind tables in maps, whose blocks are in chunks.c
+ *	tables.c         unwind tables in maps, whose blocks are in chunks.c; gaps.c: room of files that
+ *	                 are gone
  *	watched.c        processes and their mappings; watched_dated.c, watched_known.c, watched_made.c,
  *	                 watched_past.c, watched_publish.c, watched_recover.c, watched_regions.c
  *	made_read.c, made_pages.c, tables_made.c  rows of code made at run time
