@@ -7,6 +7,7 @@
 #include "elf/bindings.h"
 #include "elf/elf.h"
 #include "elf/imports.h"
+#include "elf/versions.h"
 #include "elf_builder.h"
 
 /* Reads every byte, so that a sanitizer sees a section that leaves its buffer. */
@@ -55,6 +56,11 @@ static int touch_stub(void *ctx, const char *name, struct cairn_vaddr at)
 	return 0;
 }
 
+static int touch_version(void *ctx, struct cairn_vaddr at)
+{
+	return at.v == UINT64_MAX;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_binary *bin;
@@ -69,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	touch(id, n);
 	look_up(bin, (struct cairn_vaddr){0});
 	elf_visit_stubs(binary_main(bin), touch_stub, NULL, &err);
+	elf_visit_version(binary_main(bin), "x", "V", touch_version, NULL, &err);
 	elf_binding_of(binary_main(bin), (struct cairn_vaddr){0x1000}, "x", &slot, &err);
 	if (elf_symbols(binary_main(bin), &symbols, &n, &err) == 0)
 		for (size_t i = 0; i < n && i < 1000; i++)

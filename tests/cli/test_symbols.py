@@ -72,9 +72,9 @@ def log_path():
     return os.path.join(folder(), "log")
 
 
-def events_of(command, *words):
+def events_of(command, *words, **kwargs):
     out = os.path.join(folder(), "events")
-    r = trace("--json", "-o", out, "-c", command, *words)
+    r = trace("--json", "-o", out, "-c", command, *words, **kwargs)
     expect(r.status == 0, r)
     with open(out, encoding="utf-8") as file:
         *events, summary = map(json.loads, file)
@@ -454,6 +454,54 @@ def a_stub_is_named_as_disassemblers_name_it():
     expect(sizes == [n for n, in logged("malloc")], sizes[:3])
     r = trace("--dry-run", f"{path}:nothing@plt")
     expect(r.status and "nothing@plt" in r.err, r)
+
+
+VERSIONS = r"""
+static volatile int sink;
+__attribute__((noinline, noclone)) void work_old(int n) { sink = n; }
+__attribute__((noinline, noclone)) void work_new(int n) { sink = n + 1; }
+__asm__(".symver work_old,work@V1");
+__asm__(".symver work_new,work@@V2");
+"""
+VERSION_CALLER = r"""
+#include <stdio.h>
+void work(int n);
+void first(int n);
+__asm__(".symver first,work@V1");
+int main(int argc, char **argv)
+{
+	FILE *out = fopen(argv[1], "w");
+	for (int i = 0; i < 6; i++) {
+		first(i * 2);
+		fprintf(out, "V1 %d\n", i * 2);
+		work(-i);
+		fprintf(out, "V2 %d\n", -i);
+	}
+	fclose(out);
+	return 0;
+}
+"""
+
+
+@claim_each("-g", "-s")
+def versions_of_a_symbol_are_told_apart(flag):
+    at = os.path.join(folder(), "versions" + flag)
+    os.makedirs(at, exist_ok=True)
+    for name, text in (("lib.c", VERSIONS), ("main.c", VERSION_CALLER),
+                       ("map", "V1 { global: work; local: *; };\nV2 { global: work; } V1;\n")):
+        with open(os.path.join(at, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    run("gcc", "-O2", flag, "-fPIC", "-shared", "-Wl,--version-script=map", "-o", "libversions.so",
+        "lib.c", cwd=at, check=True)
+    run("gcc", "-O2", "-o", "main", "main.c", "./libversions.so", cwd=at, check=True)
+    for version in ("V1", "V2"):
+        for spec in (f"work@{version}", f"work@@{version}"):
+            events, _ = events_of(f"{at}/main {log_path()}",
+                                  f"{at}/libversions.so:{spec}((int)$arg1)", cwd=at)
+            found = [[shown(v) for v in e["args"].values()] for e in events]
+            expect(found == logged(version) and len(found) == 6, spec, found)
+    r = cairn("trace", "--dry-run", f"{at}/libversions.so:work@V3")
+    expect(r.status and "work@V3" in r.err, r)
 
 
 if __name__ == "__main__":

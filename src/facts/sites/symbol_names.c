@@ -25,11 +25,21 @@
 #include <string.h>
 
 #include "elf/elf.h"
+#include "elf/versions.h"
 #include "insn/insn.h"
 
 enum {
 	/* The largest resolver of glibc has 300 bytes. */
 	RESOLVER_BYTES_MAX = 4096,
+	VERSIONED_MAX = 512,
+};
+
+/* A name without its version, and where the symbols of that version are. */
+struct wanted_name {
+	char text[VERSIONED_MAX];
+	const char *name;
+	bool has_version;
+	struct symbol_name at;
 };
 
 static int by_address(const void *a, const void *b)
@@ -103,15 +113,40 @@ static bool is_code(const struct cairn_binary *bin, const struct elf_symbol *sym
 	return elf_lacks_code_at(binary_main(bin), symbol->at) && elf_is_kernel(binary_main(bin));
 }
 
-static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name,
+static int add_versioned(void *ctx, struct cairn_vaddr at)
+{
+	struct symbol_name *to = ctx;
+	return VEC_ADD(&to->at, at) ? 0 : -ENOMEM;
+}
+
+/* "memcpy@GLIBC_2.14", or with "@@" as the default is often written. */
+static int parse_version(const struct cairn_binary *bin, const char *name, struct wanted_name *ret,
+			 struct cairn_err *err)
+{
+	const char *at = strchr(name, '@');
+	*ret = (struct wanted_name){.name = name};
+	if (!at || at == name || (size_t)(at - name) >= sizeof(ret->text))
+		return 0;
+	ret->has_version = true;
+	ret->name = memcpy(ret->text, name, (size_t)(at - name));
+	int rc = elf_visit_version(binary_main(bin), ret->name, at + strspn(at, "@"), add_versioned,
+				   &ret->at, err);
+	symbol_name_settle(&ret->at);
+	return rc == -ENOMEM ? err_nomem(err, "symbols") : rc;
+}
+
+static int find_in(const struct cairn_binary *bin, struct elf *e, const struct wanted_name *wanted,
 		   struct symbol_name *s, struct cairn_err *err)
 {
+	const char *name = wanted->name;
 	const struct elf_symbol *symbols;
 	size_t n;
 	int rc = elf_symbols(e, &symbols, &n, err);
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		/* A call costs more than most comparisons. */
 		if (symbols[i].name[0] != name[0] || strcmp(symbols[i].name, name))
+			continue;
+		if (wanted->has_version && !symbol_name_has(&wanted->at, symbols[i].at))
 			continue;
 		if (symbols[i].type == STT_GNU_IFUNC) {
 			s->indirect = true;
@@ -128,10 +163,14 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 		     struct cairn_err *err)
 {
 	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
+	struct wanted_name wanted;
 	*ret = (struct symbol_name){0};
-	int rc = find_in(bin, code, name, ret, err);
+	int rc = parse_version(bin, name, &wanted, err);
+	if (rc >= 0)
+		rc = find_in(bin, code, &wanted, ret, err);
 	if (rc >= 0 && debug && debug != code)
-		rc = find_in(bin, debug, name, ret, err);
+		rc = find_in(bin, debug, &wanted, ret, err);
+	symbol_name_fini(&wanted.at);
 	if (rc < 0) {
 		symbol_name_fini(ret);
 		return rc;

@@ -41,8 +41,8 @@ struct symbol_name {
  * symbol_name_find - look a function's name up in the symbol tables of the binary and of its debug
  * file
  *
- * @name  without a version: "memcpy" finds "memcpy@GLIBC_2.2.5" and "memcpy@@GLIBC_2.14", which may
- *        differ
+ * @name  "memcpy" finds "memcpy@GLIBC_2.2.5" and "memcpy@@GLIBC_2.14", which may differ; with its
+ *        version it stands for that one
  * @ret   symbol_name_fini() frees it
  * Returns the number of addresses, 0 when no function has that name; -EBADMSG, -ERANGE, -ENOMEM.
  * Cost: one pass over the symbols.
