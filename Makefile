@@ -6,7 +6,7 @@
 #   make demo      install, build, and show what Cairn is for on real programs, in some seconds
 #   make check     install, build, and run the tests: unit, command line, live
 #   make check-truth    the long comparisons: with gdb, with what generated programs log themselves
-#   make check-kernels  cairn profile, and cairn sites --running, in other kernels, which QEMU boots
+#   make check-kernels  cairn profile, sites --running and trace -k in kernels that QEMU boots
 #   make bench     install and run every benchmark;  make bench-NAME  one
 #   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
 #   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a

@@ -47,6 +47,15 @@ def pairs():
     return list(chosen.values())
 
 
+def module(vmlinux, name):
+    """[the file of a module of the same build, with its debug information]; []: there is none."""
+    at = os.path.dirname(os.path.realpath(vmlinux))
+    return [
+        path for folder in (at, os.path.join(at, '../lib/modules/*'))
+        for path in glob.glob(os.path.join(folder, f'kernel/drivers/*/{name}.ko'))
+    ][:1]
+
+
 def add(folder, path, name):
     """A program and the libraries that it needs."""
     shutil.copy(path, os.path.join(folder, 'bin', name))
