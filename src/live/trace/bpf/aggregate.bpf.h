@@ -226,6 +226,19 @@ static __always_inline void add_to_bucket(__u64 *cells, __u32 first, __u64 bucke
 		add(cells + at, 1);
 }
 
+/* Apart, as it would need more room in the function that has all updates. */
+static __noinline int add_quantile(__u64 *cells, __u32 k, __u64 v, int is_signed, __u32 probe)
+{
+	const volatile struct trace_update *u = &plan.updates[k & (TRACE_UPDATES_MAX - 1)];
+	__u32 first = u->cell + 1;
+
+	if (first >= plan.n_cells)
+		return 0;
+	raise(cells + first, v ^ (is_signed ? 1ULL << 63 : 0), probe);
+	add_to_bucket(cells, first + 1, quantile_at(v, u->n_below, is_signed));
+	return 0;
+}
+
 static __always_inline void update(__u64 *cells, const int k, __u64 v, int is_signed, __u32 probe)
 {
 	__u32 first = plan.updates[k].cell + 1;
@@ -253,8 +266,7 @@ static __always_inline void update(__u64 *cells, const int k, __u64 v, int is_si
 						   n_buckets, is_signed));
 		return;
 	case TRACE_UPDATE_QUANTILES:
-		raise(cells + first, v ^ sign, probe);
-		add_to_bucket(cells, first + 1, quantile_at(v, plan.updates[k].n_below, is_signed));
+		add_quantile(cells, k, v, is_signed, probe);
 		return;
 	}
 }
