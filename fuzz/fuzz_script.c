@@ -63,8 +63,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	static const char *const seeds[] = {
 		"uprobe:/bin/a:f /arg0 > 3 && comm == \"x\"/ { @[comm, str(arg1)] = count(); }",
 		"uretprobe:/bin/a:f { @h = hist(retval); @l = lhist(retval >> 3, 0, 100, 10); }",
-		"u:/bin/a:f*,u:/bin/b:g { @[ustack] = sum(*(uint32 *)(arg0 + 8)); @[ustack] = "
-		"avg(arg1) }",
+		("u:/bin/a:f*,u:/bin/b:g { @[ustack] = sum(*(uint32 *)(arg0 + 8)); @[ustack] = "
+		 "avg(arg1) }"),
 		"usdt:/bin/a:p:n { printf(\"%-10s %5d {%%} %p\\n\", str(args->name), pid, arg2); }",
 		"U:/bin/a:n/pid==3/{@[func]++}",
 		"uprobe:/bin/a:f { print(((struct x *)arg0)->y[2].z); }",
