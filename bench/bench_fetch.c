@@ -32,7 +32,7 @@
 #include <linux/bpf.h>
 
 #include "target.h"
-#include "trace/link.h"
+#include "trace/attach/link.h"
 
 #define CALLS_DEFAULT 200000
 #define ROUNDS        7

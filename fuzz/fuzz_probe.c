@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/compile.h"
-#include "trace/format.h"
+#include "trace/expr/compile.h"
+#include "trace/show/format.h"
 #include "../tests/unit/trace_fixture.h"
 
 enum { TEXT_MAX = 600, MEMORY = 0x1000, MEMORY_SIZE = 256 };

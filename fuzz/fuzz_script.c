@@ -13,7 +13,7 @@
 
 #include <cairn/script.h>
 
-#include "trace/expr.h"
+#include "trace/expr/expr.h"
 
 enum { TEXT_MAX = 600, KEYS_MAX = 16 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/link.h"
+#include "trace/attach/link.h"
 
 /* Longest a program of these tests may run. */
 #define PATIENCE_MS 20000

@@ -15,7 +15,7 @@
 
 #include "alloc_fail.h"
 #include "prof/name_impl.h"
-#include "trace/site_frames.h"
+#include "trace/stacks/site_frames.h"
 #include "workspace.h"
 
 static struct workspace space;

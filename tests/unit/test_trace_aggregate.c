@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "alloc_fail.h"
-#include "trace/aggregate.h"
+#include "trace/aggregate/aggregate.h"
 #include "workspace.h"
 
 static const char one_c[] =

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/compile.h"
+#include "trace/expr/compile.h"
 #include "types/build.h"
 #include "workspace.h"
 

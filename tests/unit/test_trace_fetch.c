@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "trace/compile.h"
+#include "trace/expr/compile.h"
 #include "trace_fixture.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

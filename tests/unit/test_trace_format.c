@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "alloc_fail.h"
-#include "trace/format.h"
+#include "trace/show/format.h"
 
 static struct arena arena;
 

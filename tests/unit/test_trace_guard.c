@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trace/guard.h"
+#include "trace/attach/guard.h"
 
 #define SECOND UINT64_C(1000000000)
 

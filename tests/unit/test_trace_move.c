@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which probes may be moved: every condition of the proof in src/live/trace/move.c, each broken
+ * Which probes may be moved: every condition of the proof in src/live/trace/place/move.c, each broken
  * once.
  */
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "elf/elf.h"
-#include "trace/move.h"
+#include "trace/place/move.h"
 #include "workspace.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "alloc_fail.h"
-#include "trace/expr.h"
+#include "trace/expr/expr.h"
 #include "trace_fixture.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

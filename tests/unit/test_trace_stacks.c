@@ -13,7 +13,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
-#include "trace/stacks_impl.h"
+#include "trace/stacks/impl.h"
 
 enum { FRAMES = 40, ROUNDS = 400000 };
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/fetch.h"
+#include "trace/fetch/fetch.h"
 #include "types/build.h"
 
 enum { P_I, P_U, P_L, P_P, P_S, P_V, P_D, P_R, N_PARAMS };

@@ -23,7 +23,7 @@
 #include "prof/late.h"
 #include "prof/tracepoint.h"
 #include "profile.skel.h"
-#include "trace/link.h"
+#include "trace/attach/link.h"
 
 enum {
 	/* Some seconds of samples at 1,000 a second, or a tenth of a second of new deep stacks. */

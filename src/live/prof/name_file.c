@@ -16,7 +16,7 @@
 
 #include "elf/elf.h"
 #include "prof/name_impl.h"
-#include "trace/site_frames.h"
+#include "trace/stacks/site_frames.h"
 
 #define PAGE 4096u
 

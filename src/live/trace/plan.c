@@ -22,12 +22,12 @@
 #include "insn/insn.h"
 #include "sites/quirks/icf_args.h"
 #include "sites/usdt.h"
-#include "trace/aggregate.h"
-#include "trace/compile.h"
-#include "trace/format.h"
-#include "trace/in_kernel.h"
-#include "trace/move.h"
-#include "trace/returns.h"
+#include "trace/aggregate/aggregate.h"
+#include "trace/expr/compile.h"
+#include "trace/show/format.h"
+#include "trace/place/in_kernel.h"
+#include "trace/place/move.h"
+#include "trace/attach/returns.h"
 
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index)
 {

@@ -4,40 +4,19 @@
  *
  * This header: the trace handle, as planning, attaching and reading share it.
  *
- *	open.c  open, add, close, and the public data
- *	parse.c, resolve.c, expr_types.c, base_type.c  a probe's text -> a file, a function, typed
- *	expressions; global.c  the variables of files in them;
- *	overload.c  functions of one name by the types of their parameters
- *	find_path.c  the file of a probe, as the traced processes see it
- *	traced.c, cgroup.c, family.c  which processes
- *	usdt.c  the text of a USDT probe -> its sites, as if they were a function's
- *	place.c  lines and offsets -> their sites, likewise
- *	symbol.c  symbols without debug information, imported functions -> their sites
- *	foreign.c  probes in the spelling of other tools, kernel functions: what to type instead
- *	in_kernel.c  probes of the running kernel: their sources, their sites
- *	scope.c  what expressions may name
- *	script.c  one-liners of bpftrace -> probes, keys and numbers (cairn/script.h)
- *	plan.c  probe x sites -> sites and programs (offline)
- *	exits.c  where a function is left
- *	returns.c  $ret and $duration: what is fetched at the entry, and what at the return
- *	compile.c, fetch.c  expressions and locations -> fetch programs
- *	fetch_run.c, fetch_print.c  a fetch program run in plain C, for constants and tests; as text
- *	move.c, boundary.c  the instruction that is probed
- *	weigh.h  probes for a program of another module, whose hits have a number
- *	site_tables.c  what the kernel's program reads of sites
- *	load.c, attach.c, verify.c  the kernel side; they share kernel.h
- *	guard.c, guard_trap.c  how much the trace slows its processes down
- *	mapped.c, procmap.c  which probed files processes have mapped
- *	link.c  bpf(2) for one link: uprobe_multi, or a perf event for each uprobe
- *	read.c, decode.c, print.c, print_value.c  events; the printers share print.h
- *	times.c  the kinds of time; format.c, format_print.c  events in the user's words
- *	graph.c  calls as a tree
- *	read.c, decode.c, print.c  events
- *	aggregate.c, aggregate_load.c, aggregate_read.c, aggregate_quantiles.c, aggregate_print.c  hits
- *	that are summed up
- *	in the kernel; they share aggregate.h
- *	clock.c  the time of events; site_frames.c  the functions around a site
- *	stacks.c, stacks_kept.c, stacks_made.c, stacks_show.c  the stacks of hits; they share stacks_impl.h
+ *	open.c      open, add, close, and the public data
+ *	plan.c      probe x sites -> sites and programs (offline)
+ *	place/      a probe's text -> a file, a function, sites; the instruction that is probed; is the
+ *	            running code the analysed code
+ *	expr/       a probe's text -> typed expressions -> fetch operations
+ *	fetch/      fetch programs: assembled; run in plain C, for constants and tests; as text
+ *	attach/     the kernel side: programs, links, which processes, returns of calls, the guard
+ *	bpf/        what runs in the kernel; abi.h and quantile.h are shared with it
+ *	read/       records -> events, and their time
+ *	aggregate/  hits that are summed up in the kernel
+ *	stacks/     the stacks of hits, and the functions around a site
+ *	show/       events as lines of text or JSON, in the user's words, as a tree
+ *	weigh.h     probes for a program of another module, whose hits have a number
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -53,8 +32,8 @@
 #include "base/vec.h"
 #include "launch/child.h"
 #include "perf/reports.h"
-#include "trace/boundary.h"
-#include "trace/fetch.h"
+#include "trace/place/boundary.h"
+#include "trace/fetch/fetch.h"
 
 /* All sites of a trace: the limit of one uprobe_multi link (MAX_UPROBE_MULTI_CNT of Linux). */
 #define TRACE_SITES_MAX  (1u << 20)

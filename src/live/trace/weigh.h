@@ -17,7 +17,7 @@
 #ifndef TRACE_WEIGH_H
 #define TRACE_WEIGH_H
 
-#include "trace/links.h"
+#include "trace/attach/links.h"
 
 struct bpf_map;
 

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching
+ *
+ * Sites are grouped by file and size of record. Each group becomes one uprobe_multi link, whose
+ * cookies are the sites' numbers. The same offset may be in a link several times: when three
+ * inlined copies share an address, one pass of the program through it is three calls, and gives
+ * three events.
+ *
+ * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so
+ * that no rename can put another file under the probes.
+ *
+ * Of the kernel, the group is what is probed in it or in a module, and each site has a link.
+ *
+ * When the kernel refuses a group, the group is halved until the sites at fault are known: the
+ * errors of BPF_LINK_CREATE name none.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cairn/text.h>
+
+#include "base/scope.h"
+#include "launch/permission.h"
+#include "trace/attach/link.h"
+#include "trace/attach/links.h"
+
+/* Levels of halving: 2^20 sites at most, one stack entry for each. */
+#define HALVINGS_MAX 24
+
+struct group {
+	struct trace_file *file;
+	unsigned int class;
+	uint32_t n;
+	uint64_t *offsets, *cookies, *semaphores;
+	bool has_semaphores;
+	enum link_follows follows;
+	enum link_moment moment;
+	bool is_of_exits; /* of the sites' exits, and not of the sites */
+	int program;
+};
+
+static int keep_link(struct trace_links *l, int event, int link)
+{
+	if (event >= 0 && !VEC_ADD(&l->fds, event)) {
+		close(event);
+		close(link);
+		return -ENOMEM;
+	}
+	if (!VEC_ADD(&l->fds, link)) {
+		close(link);
+		return -ENOMEM;
+	}
+	l->n++;
+	return 0;
+}
+
+/* Attach [from, from + n) of a group: by one link, or one by one. */
+static int attach_some(struct cairn_trace *t, struct trace_links *l, const struct group *g,
+		       uint32_t from, uint32_t n)
+{
+	int prog = g->program, event = -1, link;
+	const struct link_places places = {.offsets = g->offsets + from,
+					   .semaphores =
+						   g->has_semaphores ? g->semaphores + from : NULL,
+					   .cookies = g->cookies + from,
+					   .n = n,
+					   .moment = g->moment};
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
+	if (l->backend == CAIRN_BACKEND_UPROBE_MULTI)
+		link = link_multi(prog, path, &places, l->pid);
+	else if (n > 1)
+		return -E2BIG; /* halve */
+	else if (l->backend == CAIRN_BACKEND_KPROBE)
+		link = link_kernel(prog, g->file->kprobe_type, g->offsets[from], g->cookies[from]);
+	else
+		link = link_single(prog, path, &places, l->pid, &event);
+	if (link < 0)
+		return link;
+	int e = keep_link(l, event, link);
+	if (g->moment == LINK_AT_RETURN || g->is_of_exits)
+		return e;
+	for (uint32_t i = 0; !e && i < n; i++)
+		t->sites.p[g->cookies[from + i]]->attached = true;
+	l->n_attached += e ? 0 : n;
+	return e;
+}
+
+/* The kernel's result for an instruction that it does not probe; no errno of user space. */
+#define KERNEL_ENOTSUPP 524
+
+static const char *kernel_text(int e)
+{
+	if (e == -EILSEQ)
+		return "no instruction begins there in the code that runs";
+	return e == -KERNEL_ENOTSUPP ? "it does not probe this instruction" : strerror(-e);
+}
+
+static int refuse(struct cairn_trace *t, struct trace_site *site, int e, struct cairn_err *err)
+{
+	const struct trace_probe *p = t->probes.p[site->pub.probe];
+	char where[200];
+
+	site->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", kernel_text(e));
+	t->probes.p[site->pub.probe]->pub.n_ready--;
+	t->probes.p[site->pub.probe]->pub.n_refused++;
+	if (!site->pub.refused)
+		return err_nomem(err, "a site");
+	if (trace_may_leave_out(t, site))
+		return 0;
+	cairn_site_text(p->pub.function, site->pub.site, t->opts.show_name, where, sizeof(where));
+	if (p->file->kernel)
+		return err_set(err, -ENOENT,
+			       "%s: the kernel refuses a probe on %s, %s (0x%llx): %s",
+			       p->file->shown, p->pub.function->name, where,
+			       (unsigned long long)site->pub.running, kernel_text(e));
+	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
+		       p->file->shown, p->pub.function->name, where,
+		       (unsigned long long)site->pub.off.v, kernel_text(e));
+}
+
+/* Errors that are about everything, not about one site. */
+static bool is_general(int e)
+{
+	return e == -EPERM || e == -EACCES || e == -ENOMEM || e == -EMFILE || e == -ENFILE ||
+	       e == -ESRCH || e == -EINTR;
+}
+
+static unsigned long long descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : (unsigned long long)limit.rlim_cur;
+}
+
+static int general_error(const struct cairn_trace *t, const struct group *g, int e,
+			 struct cairn_err *err)
+{
+	if (e == -EMFILE)
+		return err_set(err, e,
+			       "setting %s in %s: each needs a file descriptor, and the limit is "
+			       "%llu (ulimit -Hn)",
+			       cairn_counted(g->n, "probe").text, g->file->shown,
+			       descriptor_limit());
+	if (e == -EPERM || e == -EACCES)
+		return permission_error(err, "setting probes");
+	if (e == -ESRCH)
+		return err_set(err, e, "process %d has ended", t->pid);
+	return err_set(err, e, "setting %s in %s: %s", cairn_counted(g->n, "probe").text,
+		       g->file->shown, strerror(-e));
+}
+
+static int attach_group(struct cairn_trace *t, struct trace_links *l, const struct group *g,
+			struct cairn_err *err)
+{
+	struct {
+		uint32_t from, n;
+	} todo[HALVINGS_MAX * 2] = {{0, g->n}};
+	unsigned int depth = 1;
+
+	while (depth) {
+		uint32_t from = todo[depth - 1].from, n = todo[depth - 1].n;
+		int e = attach_some(t, l, g, from, n);
+		depth--;
+		if (e == 0)
+			continue;
+		if (is_general(e))
+			return general_error(t, g, e, err);
+		if (n == 1) {
+			e = refuse(t, t->sites.p[g->cookies[from]], e, err);
+			if (e < 0)
+				return e;
+			continue;
+		}
+		/* The first half on top, so that sites are attached in order. */
+		todo[depth].from = from + n / 2;
+		todo[depth++].n = n - n / 2;
+		todo[depth].from = from;
+		todo[depth++].n = n / 2;
+	}
+	return 0;
+}
+
+static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint64_t cookie)
+{
+	g->offsets[g->n] = offset;
+	g->semaphores[g->n] = semaphore;
+	g->has_semaphores |= semaphore != 0;
+	g->cookies[g->n++] = cookie;
+}
+
+static void add_site(struct group *g, const struct trace_site *site, size_t number)
+{
+	if (!g->is_of_exits)
+		add_place(g, g->file->kernel ? site->pub.running : site->pub.off.v, site->semaphore,
+			  number);
+	for (uint32_t i = 0; g->is_of_exits && i < site->n_exits; i++)
+		add_place(g, site->exits[i], 0, number);
+}
+
+static size_t n_places(const struct cairn_trace *t)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < t->sites.n; i++)
+		n += 1 + t->sites.p[i]->n_exits;
+	return n;
+}
+
+/*
+ * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several
+ * probes at one instruction the kernel runs the last one first, and calls that begin there began in
+ * the order of the sites.
+ */
+static void fill_group(const struct cairn_trace *t, struct group *g)
+{
+	g->n = 0;
+	g->has_semaphores = false;
+	for (size_t i = t->sites.n; i-- > 0;) {
+		const struct trace_site *site = t->sites.p[i];
+		const struct trace_probe *p = t->probes.p[site->pub.probe];
+		unsigned int class;
+		if (site->pub.refused || p->file != g->file || g->follows != links_follow(p))
+			continue;
+		if (g->moment == LINK_AT_RETURN && !site->follows)
+			continue;
+		if (!trace_record_class(p->n_record, &class) || class != g->class)
+			continue;
+		add_site(g, site, i);
+	}
+}
+
+/*
+ * Up to two descriptors per site without uprobe_multi: far beyond the usual limit of 1024. The
+ * superuser may exceed the hard limit, too.
+ */
+static void raise_descriptor_limit(size_t n_sites)
+{
+	struct rlimit limit, higher;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	higher.rlim_cur = higher.rlim_max = 2 * n_sites + 1024;
+	if (higher.rlim_max > limit.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &higher);
+}
+
+static int attach_class(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			enum link_moment moment, int program, struct cairn_err *err)
+{
+	if (program < 0)
+		return 0;
+	g->moment = moment;
+	g->program = program;
+	fill_group(t, g);
+	return g->n ? attach_group(t, l, g, err) : 0;
+}
+
+static int attach_by_exits(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			   struct cairn_err *err)
+{
+	g->is_of_exits = true;
+	int e = attach_class(t, l, g, LINK_AT_HIT, l->exit_fds[g->class], err);
+	g->is_of_exits = false;
+	return e ? e : attach_class(t, l, g, LINK_AT_HIT, l->enter_fds[g->class], err);
+}
+
+/* Returns first, and away last: a call that is seen to begin is seen to end. */
+static int attach_file(struct cairn_trace *t, struct trace_links *l, struct group *g,
+		       struct cairn_err *err)
+{
+	enum link_moment entry = l->has_sessions ? LINK_IN_SESSION : LINK_AT_HIT;
+	int e = 0;
+
+	for (g->class = 0; g->class < TRACE_N_CLASSES && e == 0; g->class ++) {
+		g->follows = LINKS_FOLLOW_NONE;
+		e = attach_class(t, l, g, LINK_AT_HIT, l->program_fds[g->class], err);
+		g->follows = LINKS_FOLLOW_RETURNS;
+		if (e == 0 && !l->has_sessions)
+			e = attach_class(t, l, g, LINK_AT_RETURN, l->return_fds[g->class], err);
+		if (e == 0)
+			e = attach_class(t, l, g, entry, l->follow_fds[g->class], err);
+		g->follows = LINKS_FOLLOW_EXITS;
+		if (e == 0)
+			e = attach_by_exits(t, l, g, err);
+	}
+	return e;
+}
+
+int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err)
+{
+	SCOPE_FREE uint64_t *offsets = calloc(n_places(t), sizeof(*offsets));
+	SCOPE_FREE uint64_t *cookies = calloc(n_places(t), sizeof(*cookies));
+	SCOPE_FREE uint64_t *semaphores = calloc(n_places(t), sizeof(*semaphores));
+	struct group g = {.offsets = offsets, .cookies = cookies, .semaphores = semaphores};
+	int e = 0;
+
+	if (!offsets || !cookies || !semaphores)
+		return err_nomem(err, "the list of sites");
+	if (l->backend != CAIRN_BACKEND_UPROBE_MULTI)
+		raise_descriptor_limit(t->sites.n);
+	for (size_t f = 0; f < t->files.n && e == 0; f++) {
+		g.file = t->files.p[f];
+		e = attach_file(t, l, &g, err);
+	}
+	if (e < 0)
+		links_detach(l);
+	return e;
+}
+
+uint64_t links_missed(const struct trace_links *l, bool *ret_unknown)
+{
+	uint64_t n = l->n_missed, one = 0;
+
+	*ret_unknown = l->missed_unknown;
+	for (size_t i = 0; l->backend == CAIRN_BACKEND_KPROBE && i < l->fds.n; i++) {
+		*ret_unknown |= !link_kernel_missed(l->fds.p[i], &one);
+		n += one;
+	}
+	return n;
+}
+
+void links_detach(struct trace_links *l)
+{
+	bool is_unknown;
+
+	l->n_missed = links_missed(l, &is_unknown);
+	l->missed_unknown = is_unknown;
+	while (l->fds.n)
+		close(l->fds.p[--l->fds.n]);
+}
