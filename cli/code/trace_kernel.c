@@ -53,6 +53,11 @@ int trace_kernel_find(void *ctx, const char *module, struct cairn_trace_kernel *
 	k->next = session->kernels;
 	session->kernels = k;
 	session->kernel_status = open_source(session, module, k);
+	if (session->kernel_status && k->running.kernel &&
+	    cairn_kernel_kprobe_type(k->running.kernel) < 0)
+		say(stderr,
+		    "this kernel has no kprobes (CONFIG_KPROBE_EVENTS): none of its functions "
+		    "can be traced\n");
 	if (session->kernel_status)
 		return -ECANCELED;
 	*ret = (struct cairn_trace_kernel){

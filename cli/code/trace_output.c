@@ -139,6 +139,15 @@ static int move_old_files(const struct trace_output *o)
 	return 0;
 }
 
+/* What an earlier run has left is older than all that comes. */
+static int keep_last_run(const struct trace_output *o)
+{
+	struct stat st;
+	bool has_left = !stat(o->path, &st) && S_ISREG(st.st_mode) && st.st_size;
+
+	return has_left ? move_old_files(o) : 0;
+}
+
 static int rotate(struct trace_output *o)
 {
 	struct cairn_err err = {0};
@@ -227,6 +236,9 @@ int trace_output_open(const char *path, const char *rotate, struct trace_output 
 		status = read_rotate(rotate, o);
 	if (status)
 		return status;
+	e = rotate ? keep_last_run(o) : 0;
+	if (e)
+		return fail(STATUS_USAGE, "%s.1: %s", path, strerror(-e));
 	e = begin_file(o, &err);
 	if (e < 0)
 		return fail_err(e, &err, STATUS_USAGE);

@@ -50,13 +50,23 @@ int trace_guard_read(const char *text, double *ret)
 
 static void report_action(const struct session *session, const struct cairn_trace_load *load)
 {
-	say(stderr, "the traced processes are slowed down by about %.0f %% (%.0f hits a second): ",
-	    load->slowdown * 100, load->hits_per_s);
+	if (load->of_machine)
+		say(stderr,
+		    "this machine is slowed down by about %.0f %% (%.0f hits a second in all "
+		    "processes "
+		    "that run this code, also those that are not traced): ",
+		    load->slowdown * 100, load->hits_per_s);
+	else
+		say(stderr,
+		    "the traced process is slowed down by about %.0f %% (%.0f hits a second): ",
+		    load->slowdown * 100, load->hits_per_s);
 	if (load->detached)
-		say(stderr, "the probes are removed");
+		say(stderr,
+		    "the probes are removed, since reaching them costs too much even if no hit is "
+		    "taken");
 	else
 		say(stderr, "1/%" PRIu32 " of the hits are taken from now on", load->sample);
-	say(stderr, "; --max-slowdown sets the limit, %g%%\n", session->max_slowdown * 100);
+	say(stderr, "; --max-slowdown sets the limit, %g%%, or off\n", session->max_slowdown * 100);
 }
 
 /* The time of the last action, from the trace itself. */

@@ -201,6 +201,6 @@ void trace_stack_summary(const struct cairn_trace_stats *stats)
 		    stats->n_stacks_lost == 1 ? "has" : "have");
 	if (stats->n_stacks_cut)
 		say(stderr, "%s %s a stack that is not complete, and says why\n",
-		    cairn_counted(stats->n_stacks_cut, "event").text,
+		    cairn_counted(stats->n_stacks_cut, "hit").text,
 		    stats->n_stacks_cut == 1 ? "has" : "have");
 }

@@ -795,8 +795,8 @@ bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_
  * cairn_trace_guard - estimate how much the trace slows its processes down, and limit that
  *
  * To be called some times a second. The slowdown is the cost of the hits over the processor time of
- * the traced processes, of all processes of the machine if children are followed or none is named. A
- * hit costs a trap, measured on a child that is thrown away, and the run of the kernel's program,
+ * the traced process; of all processes of the machine if the trace is not of one process, since
+ * others that have the file mapped run into the probes, too. A hit costs a trap, measured on a child that is thrown away, and the run of the kernel's program,
  * which the kernel measures. If the slowdown is more than @max, one of so many hits is taken from
  * then on; if that is not enough, the probes are removed. Nothing is done while the hits take less
  * than a fiftieth of one processor.
@@ -811,6 +811,7 @@ struct cairn_trace_load {
 	double slowdown; /* since the last look; negative: it is too early to tell */
 	double hits_per_s;
 	bool acted, detached;
+	bool of_machine; /* of all its processes, also those that are not traced */
 	uint32_t sample; /* one of so many hits is taken from now on */
 };
 int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load *ret,

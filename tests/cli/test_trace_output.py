@@ -71,6 +71,15 @@ def files_rotate_between_events_and_none_is_missing():
 
 
 @claim
+def what_an_earlier_run_has_left_is_kept_as_an_old_file():
+    path = f"{folder()}/again"
+    for n in (5, 7):
+        trace("-o", path, "--rotate", "1M", "-c", f"{program()} {n}", "tick", check=True)
+    expect([numbers(read(name)) for name in (path + ".1", path)] == [list(range(5)), list(range(7))],
+           glob.glob(path + "*"))
+
+
+@claim
 def only_as_many_old_files_as_wanted_are_kept():
     path = f"{folder()}/few.json"
     trace("-o",

@@ -436,6 +436,7 @@ def counts_by_stack_are_those_of_the_events_and_of_the_program(compiler):
             found[way_of(stack)] += row["count"]
         else:
             cut += row["count"]
+    expect(summary["stacks_cut"] == cut, summary, cut)
     others = sum(row["count"] for row in table["others"])
     total = sum(found.values()) + cut + others
     expect(total + summary["lost"] + summary["missed"] == sum(wanted.values()),

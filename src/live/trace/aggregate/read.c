@@ -493,6 +493,34 @@ static void count_events(const struct reading *r)
 	}
 }
 
+/* Hits of which the stack that is their key is not complete. */
+static uint64_t n_of_cut_stacks(const struct reading *r)
+{
+	const struct trace_stacks *s = r->t->stacks;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->groups.n; i++) {
+		const struct group *g = &r->groups.p[i];
+		const struct stack_kept *k;
+		uint64_t id[2];
+
+		if (!g->key)
+			continue;
+		memcpy(id, g->key + r->a->plan.stack - 8 * r->a->n_numbers, sizeof(id));
+		k = stacks_find(s, id[0], id[1]);
+		n += k && stacks_kept_is_cut(s, k) ? g->cells[0] : 0;
+	}
+	return n;
+}
+
+static void count_cut(const struct reading *r)
+{
+	struct trace_stacks *s = r->t->stacks;
+
+	if (s && s->of == STACKS_WHOLE && r->a->plan.stack)
+		s->n_cut = (r->a->clears ? s->n_cut : 0) + n_of_cut_stacks(r);
+}
+
 static int make_rows(struct reading *r, struct result *result)
 {
 	struct cairn_aggregate_row *rows =
@@ -547,6 +575,7 @@ static int read_all(struct reading *r, struct result *result)
 		a->from_ns = result->pub.to_ns;
 	merge_alike(r);
 	count_events(r);
+	count_cut(r);
 	return make_rows(r, result);
 }
 

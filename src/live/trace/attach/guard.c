@@ -4,7 +4,7 @@
  *
  * A hit costs the traced process a trap and the run of the kernel's program. The kernel counts runs
  * and their time; the trap was measured on a child. Their sum over the processor time of the traced
- * processes is the slowdown. A process that mostly sleeps has little processor time, so nothing is
+ * process, or of the machine where other processes run into the probes, too, is the slowdown. A process that mostly sleeps has little processor time, so nothing is
  * done while all hits together take less than a fiftieth of one processor.
  *
  * What can be saved by taking some of the hits is the program's time. If the traps alone are too
@@ -103,12 +103,17 @@ static uint64_t machine_cpu_ns(void)
 	       (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Children that are followed come and go, and so do the processes of a cgroup. */
+/* Of several processes, a cgroup or a name the kernel's program chooses: all others are hit, too. */
+static bool hits_others(const struct cairn_trace *t)
+{
+	return t->kernel->links.pid <= 0;
+}
+
 static uint64_t traced_cpu_ns(const struct cairn_trace *t)
 {
 	uint64_t sum = 0;
 
-	if (!t->n_traced || t->opts.follow_children)
+	if (hits_others(t))
 		return machine_cpu_ns();
 	for (size_t i = 0; i < t->n_traced; i++) {
 		struct timespec now;
@@ -206,6 +211,7 @@ int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load
 	w.trap_ns = g->trap_ns;
 	struct guard_decision d = guard_decide(&w, max);
 	ret->slowdown = d.slowdown;
+	ret->of_machine = hits_others(t);
 	ret->hits_per_s = (double)w.n_hits * 1e9 / (double)w.wall_ns;
 	ret->acted = d.action != GUARD_GO_ON;
 	ret->detached = d.action == GUARD_DETACH;

@@ -166,7 +166,11 @@ static void put_known(struct reader *r, struct text *t, const char *word, const 
 			put(t, words[i].ours);
 			return;
 		}
-	refuse(r, at, word, " is not taken from bpftrace");
+	refuse(r, at, word,
+	       strcmp(word, "nsecs")
+		       ? " is not taken from bpftrace"
+		       : " is not taken from bpftrace; --time and {$time} of --format "
+			 "show it");
 }
 
 static void put_argument(struct reader *r, struct text *t, const char *word, const char *at)
@@ -400,7 +404,10 @@ static void take_head(struct reader *r)
 	enum head kind = head_of(word);
 	if (kind == HEAD_NONE || *r->at != ':') {
 		refuse(r, at, *word ? word : "this",
-		       " is not taken from bpftrace; uprobe:, uretprobe: and usdt: are");
+		       strcmp(word, "kprobe")
+			       ? " is not taken from bpftrace; uprobe:, uretprobe: and usdt: are"
+			       : " is not taken from bpftrace; -k FUNC traces functions of the "
+				 "kernel");
 		return;
 	}
 	r->at++;
@@ -468,6 +475,12 @@ static void take_aggregate(struct reader *r)
 	skip_blanks(r);
 	const char *at = r->at;
 	take_word(r, word);
+	if (!strcmp(word, "nsecs")) {
+		refuse(r, at, word,
+		       " is not taken from bpftrace: how long calls take is --hist '$duration' "
+		       "PATH:FUNC");
+		return;
+	}
 	if (!must_take(r, "("))
 		return;
 	if (!strcmp(word, "count")) {
@@ -768,6 +781,8 @@ bool cairn_script_is_one(const char *text)
 	text += strspn(text, " \t\n");
 	size_t n = strcspn(text, ":{ ");
 	snprintf(word, sizeof(word), "%.*s", (int)(n < WORD_MAX ? n : 0), text);
+	if (brace && (!strcmp(word, "BEGIN") || !strcmp(word, "END")))
+		return true;
 	return brace && colon && colon < brace && is_kind(word);
 }
 

@@ -198,6 +198,13 @@ bool stacks_is_cut(const struct trace_stacks *s, const struct cairn_thread_stack
 	       stack->end != CAIRN_WALK_ASSUMED;
 }
 
+bool stacks_kept_is_cut(const struct trace_stacks *s, const struct stack_kept *k)
+{
+	if (k->end == WALK_END_LIMIT)
+		return s->max_frames == WALK_MAX_FRAMES;
+	return k->n && k->end != WALK_END_COMPLETE && k->end != WALK_END_ASSUMED;
+}
+
 /* ---- the whole ---- */
 
 static int show_frames(struct cairn_trace *t, const struct stack_kept *k,
