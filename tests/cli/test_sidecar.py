@@ -318,7 +318,7 @@ def addr_reads_addresses_from_standard_input():
     where = [o["addr"] for o in sites(path, "add", "walk", "--json").objects()]
     done = subprocess.run([CAIRN, "addr", path], input="\n".join(where) + "\n\n",
                           capture_output=True, text=True, env=environment(), check=False)
-    expect(done.returncode == 0 and done.stdout.count("0x") == len(where), done)
+    expect(done.returncode == 0 and len(re.findall("^0x", done.stdout, re.M)) == len(where), done)
     done = subprocess.run([CAIRN, "addr", path], input="0x10\nnonsense\n", capture_output=True,
                           text=True, env=environment(), check=False)
     expect(done.returncode == 2 and "line 2: nonsense" in done.stderr, done)

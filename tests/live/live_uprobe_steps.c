@@ -202,7 +202,7 @@ struct result {
 	bool refused, differs;
 };
 
-static struct result measure(const struct a_case *c)
+static struct result measure_once(const struct a_case *c)
 {
 	struct result r = {.plain = run(c, false)};
 	int fd = set_probe(c);
@@ -212,6 +212,16 @@ static struct result measure(const struct a_case *c)
 	close(fd);
 	r.probed = run(c, true);
 	r.differs = memcmp(&r.plain.after, &r.probed.after, sizeof(r.plain.after)) != 0;
+	return r;
+}
+
+/* A switch to another thread in between loses where the last x87 instruction was. */
+static struct result measure(const struct a_case *c)
+{
+	struct result r = {.differs = true};
+
+	for (int i = 0; i < 3 && r.differs; i++)
+		r = measure_once(c);
 	return r;
 }
 

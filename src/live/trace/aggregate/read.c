@@ -501,14 +501,12 @@ static uint64_t n_of_cut_stacks(const struct reading *r)
 
 	for (size_t i = 0; i < r->groups.n; i++) {
 		const struct group *g = &r->groups.p[i];
-		const struct stack_kept *k;
 		uint64_t id[2];
 
 		if (!g->key)
 			continue;
 		memcpy(id, g->key + r->a->plan.stack - 8 * r->a->n_numbers, sizeof(id));
-		k = stacks_find(s, id[0], id[1]);
-		n += k && stacks_kept_is_cut(s, k) ? g->cells[0] : 0;
+		n += stacks_key_is_cut(s, id) ? g->cells[0] : 0;
 	}
 	return n;
 }

@@ -198,11 +198,13 @@ bool stacks_is_cut(const struct trace_stacks *s, const struct cairn_thread_stack
 	       stack->end != CAIRN_WALK_ASSUMED;
 }
 
-bool stacks_kept_is_cut(const struct trace_stacks *s, const struct stack_kept *k)
+bool stacks_key_is_cut(const struct trace_stacks *s, const uint64_t id[2])
 {
-	if (k->end == WALK_END_LIMIT)
+	const struct stack_kept *k = stacks_find(s, id[0], id[1]);
+
+	if (k && k->end == WALK_END_LIMIT)
 		return s->max_frames == WALK_MAX_FRAMES;
-	return k->n && k->end != WALK_END_COMPLETE && k->end != WALK_END_ASSUMED;
+	return k && k->n && k->end != WALK_END_COMPLETE && k->end != WALK_END_ASSUMED;
 }
 
 /* ---- the whole ---- */

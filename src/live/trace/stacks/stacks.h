@@ -149,8 +149,8 @@ const struct trace_site *stacks_site(const struct cairn_trace *t, uint64_t id, u
 
 /* Whether it is not complete, but for the number of frames that is wanted. */
 bool stacks_is_cut(const struct trace_stacks *s, const struct cairn_thread_stack *stack);
-/* The same of a stack that is kept, once what is known of it is settled. */
-bool stacks_kept_is_cut(const struct trace_stacks *s, const struct stack_kept *k);
+/* The same of the stack of a key, once what is known of it is settled. */
+bool stacks_key_is_cut(const struct trace_stacks *s, const uint64_t id[2]);
 const struct cairn_thread_stack *stacks_show(struct cairn_trace *t, const struct stack_hit *hit);
 
 #endif
