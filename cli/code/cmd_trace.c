@@ -214,6 +214,19 @@ static void look_at_mapped(struct session *session)
 	session->n_looks += missing >= 0;
 }
 
+static void look_at_cgroup(struct session *session)
+{
+	int e = cairn_trace_cgroup_look(session->trace);
+
+	if (e == -ENOENT && !session->has_no_cgroup)
+		say(stderr, "%s is gone: no hit is chosen until it is made again\n",
+		    session->cgroup);
+	if (e == 1)
+		say(stderr, "%s was made again: hits of its first %d ms may be missing\n",
+		    session->cgroup, POLL_MS);
+	session->has_no_cgroup = e == -ENOENT;
+}
+
 /* At once, and then every POLL_MS until the command has mapped all probed files. */
 static void look_now_and_then(struct session *session)
 {
@@ -223,6 +236,7 @@ static void look_now_and_then(struct session *session)
 		return;
 	session->next_look_ns = now + POLL_MS * 1000000ull;
 	look_at_mapped(session);
+	look_at_cgroup(session);
 	trace_guard_look(session);
 }
 

@@ -51,6 +51,7 @@ struct session {
 	int *pids;       /* of -p */
 	size_t n_pids;
 	const char *cgroup, *comm;
+	bool has_no_cgroup; /* its directory is gone for now */
 	int command_output; /* a descriptor; 0: the command's output is ours */
 	bool wants_children;
 	bool told_symbols; /* that copies of functions known by their symbols cannot be known */

@@ -818,6 +818,17 @@ int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load
 		      struct cairn_err *err);
 
 /*
+ * cairn_trace_cgroup_look - take the directory of opts.cgroup as it is now
+ *
+ * A service manager removes the directory of a service that has ended, and makes it again: it is
+ * another cgroup then. To be called some times a second.
+ *
+ * Returns 1: it is another one than at the last call, and hits between its making and this call are
+ * missing; 0; -ENOENT: there is none now. Cost: a few system calls for each level of the directory.
+ */
+int cairn_trace_cgroup_look(struct cairn_trace *t);
+
+/*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled
  *
  * Takes a trace that is not attached. Returns nothing because closing a link cannot fail.

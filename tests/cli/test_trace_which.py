@@ -287,6 +287,23 @@ def processes_of_a_cgroup_are_traced_and_of_those_below_it():
         expect(r.status != 0 and path in r.err, r)
 
 
+@claim
+def a_cgroup_that_is_made_again_is_followed():
+    with cgroup() as inside:
+        inner = os.path.join(inside, "inner")
+        with tracing("--cgroup", inner, f"{program()}:tick") as t:
+            with ticking() as one:
+                move(one, inner)
+                some_events(t, {one.pid}.__le__)
+            wait_until_empty(inner)
+            os.rmdir(inner)
+            os.mkdir(inner)
+            with ticking() as two:
+                move(two, inner)
+                some_events(t, {two.pid}.__le__)
+        wait_until_empty(inner)
+
+
 def wait_until_empty(*directories):
     for directory in directories:
         for _ in range(200):

@@ -347,6 +347,25 @@ static void a_deleted_file_is_let_go_two_windows_after_its_last_use(void **state
 	tables_fini(&tables);
 }
 
+static void a_file_that_is_not_run_for_long_is_let_go_and_known_again(void **state)
+{
+	uint32_t number = number_of("two"), again;
+	struct walk_file *file = files.list.p[number];
+
+	take_tables();
+	for (int i = 0; i < 29; i++)
+		files_release_unused(&files, &tables);
+	assert_non_null(file->bin);
+	files_release_unused(&files, &tables);
+	assert_null(file->bin);
+	files_release_unused(&files, &tables);
+	assert_int_equal(file->pages.n, 0);
+	again = number_of("two");
+	assert_int_not_equal(again, number);
+	assert_non_null(files.list.p[again]->bin);
+	tables_fini(&tables);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -363,6 +382,7 @@ int main(void)
 		CLAIM(the_distance_of_openings_has_a_limit),
 		CLAIM(a_file_that_is_written_while_it_is_mapped_is_found),
 		CLAIM(a_deleted_file_is_let_go_two_windows_after_its_last_use),
+		CLAIM(a_file_that_is_not_run_for_long_is_let_go_and_known_again),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space);

@@ -19,6 +19,8 @@
 /* A file that cannot be opened is tried again after a second, after two, ... */
 #define RETRY_MIN_NS UINT64_C(1000000000)
 #define RETRY_MAX_NS UINT64_C(64000000000)
+/* Windows in which no process has a file mapped: half an hour, unless it is told otherwise. */
+enum { UNUSED_MAX = 30 };
 /* Of openings, while its content changes. */
 enum { OPENINGS_MAX = 3 };
 
@@ -401,10 +403,12 @@ int files_find_written(struct walk_files *f, int (*fn)(void *ctx, uint32_t numbe
 	return rc;
 }
 
+/* A file that is there can be run again; it has another number then. */
 static bool is_over(const struct walk_file *f)
 {
-	return f->bin && f->is_made && f->n_unused >= 2 &&
-	       (f->is_replaced || f->is_written || identity_is_deleted(&f->identity));
+	bool is_gone = f->is_replaced || f->is_written || identity_is_deleted(&f->identity);
+
+	return f->bin && f->is_made && f->n_unused >= (is_gone ? 2 : UNUSED_MAX);
 }
 
 /* One call later: nobody finds the file since it was released, and what did before has ended. */

@@ -116,8 +116,8 @@ bool files_begins_context(const struct walk_files *f, uint64_t frame);
  *
  * To be called at the end of each window, with is_used set of the files that processes have mapped.
  * A file that was deleted or written again, and was not used at the second end in turn, is closed:
- * no sample of the windows to come is in it, and it takes place on the disk. At the third end the
- * room of its rows is given back. Its number stays.
+ * no sample of the windows to come is in it, and it takes place on the disk. So is any file at the
+ * thirtieth. At the next end the room of its rows is given back. Its number stays.
  */
 void files_release_unused(struct walk_files *f, struct walk_tables *tables);
 

@@ -18,7 +18,9 @@
 #include <linux/magic.h>
 
 #include "base/scope.h"
+#include "trace/attach/kernel.h"
 #include "trace/attach/traced.h"
+#include "trace.skel.h"
 
 #define ROOT_NUMBER 1
 /* Directories of container managers are 4 to 8 deep. Each level costs a call at a hit. */
@@ -66,4 +68,19 @@ int cgroup_find(const char *path, struct trace_cgroup *ret, struct cairn_err *er
 	ret->level_first = level < 0 ? 0 : (uint8_t)level;
 	ret->level_last = level < 0 ? LEVEL_MAX : (uint8_t)level;
 	return 0;
+}
+
+int cairn_trace_cgroup_look(struct cairn_trace *t)
+{
+	struct trace_cgroup now;
+	int e;
+
+	if (!t->opts.cgroup || !t->kernel)
+		return 0;
+	e = cgroup_find(t->opts.cgroup, &now, NULL);
+	if (e < 0 || now.id == t->cgroup.id)
+		return e;
+	t->cgroup.id = now.id;
+	__atomic_store_n(&t->kernel->bpf->bss->cgroup_id, now.id, __ATOMIC_RELAXED);
+	return 1;
 }

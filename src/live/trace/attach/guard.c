@@ -203,7 +203,8 @@ int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load
 	g->time_ns = now;
 	g->cpu_ns = traced_cpu_ns(t);
 	read_programs(t->kernel, g);
-	if (!before.time_ns)
+	/* The time of a process that has ended is not known any more. */
+	if (!before.time_ns || g->cpu_ns < before.cpu_ns)
 		return 0;
 	int e = end_window(t, &before, &w);
 	if (e < 0)

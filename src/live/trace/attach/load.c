@@ -327,7 +327,7 @@ static void set_filter(const struct cairn_trace *t, struct trace_bpf *bpf)
 	bpf->rodata->filter = filter_of(t);
 	bpf->rodata->target_tgid = (uint32_t)t->pid;
 	if (t->opts.cgroup) {
-		bpf->rodata->cgroup_id = t->cgroup.id;
+		bpf->bss->cgroup_id = t->cgroup.id;
 		bpf->rodata->cgroup_first = t->cgroup.level_first;
 		bpf->rodata->cgroup_last = t->cgroup.level_last;
 	}

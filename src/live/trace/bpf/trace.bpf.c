@@ -90,7 +90,7 @@ const volatile __u8 follow = 0;
  * A cgroup, and the levels at which it may be around the task's own; any cgroup if the first level
  * is beyond the last.
  */
-const volatile __u64 cgroup_id = 0;
+volatile __u64 cgroup_id = 0; /* of a directory that may be made again */
 const volatile __u8 cgroup_first = 1, cgroup_last = 0;
 /* The name of a process, and which of its bytes count: up to its NUL. */
 const volatile __u64 comm_name[2] = {}, comm_mask[2] = {};
