@@ -427,6 +427,9 @@ void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
 		file->is_used = false;
 		drop_rows(file, tables);
+		/* Names of a window were read from it. */
+		if (file->bin && file->is_made)
+			release_pages(file);
 		if (is_over(file)) {
 			close_binary(file);
 			file->is_released = true;
