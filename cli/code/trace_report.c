@@ -333,6 +333,9 @@ static void counts_text(const char *what, const char *noun, const struct cairn_t
 	if (counts->failed)
 		say(stderr, ", %" PRIu64 " refused by the kernel's map and counted among others",
 		    counts->failed);
+	if (counts->entries_lost)
+		say(stderr, ", and the entries of %s",
+		    cairn_counted(counts->entries_lost, "call").text);
 	if (counts->filtered)
 		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
 	if (counts->undrawn)
@@ -479,6 +482,8 @@ static void put_counts(struct json *j, const struct cairn_trace_counts *counts, 
 	json_uint(j, "unfinished", counts->unfinished);
 	json_uint(j, "too_deep", counts->too_deep);
 	json_uint(j, "apart", counts->apart);
+	if (counts->entries_lost)
+		json_uint(j, "entries_lost", counts->entries_lost);
 }
 
 static void put_mapped(struct json *j, enum presence there)
@@ -576,7 +581,7 @@ int trace_summary(const struct session *session)
 	if (session->json)
 		summary_json(session, &stats, counts);
 	free(counts);
-	bool has_lost =
-		stats.total.lost || stats.missed || stats.n_stacks_lost || session->slowdown > 0;
+	bool has_lost = stats.total.lost || stats.total.entries_lost || stats.missed ||
+			stats.n_stacks_lost || session->slowdown > 0;
 	return session->fail_on_loss && has_lost ? STATUS_LOST : STATUS_YES;
 }

@@ -856,6 +856,11 @@ struct cairn_trace_counts {
 	uint64_t too_deep;  /* had 64 calls of the same thread around them; */
 	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
 	uint64_t undrawn; /* hits that sampling left out; whether the condition held is not known */
+	/*
+	 * Of a trace that shows calls: entries that found no room. Their calls are among the others,
+	 * as what counts there is the return.
+	 */
+	uint64_t entries_lost;
 };
 
 struct cairn_trace_stats {

@@ -48,4 +48,18 @@ int main(void)
 	return 0;
 }
 """
+# Calls that tell by their arguments what they return.
+TELLING = r"""
+#include <stdlib.h>
+#define F __attribute__((noipa))
+F int leaf(int a) { return a; }
+F int mid(int a) { int r = leaf(a * 10); __asm__ volatile(""); return r; }
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[argc - 1]);
+	for (int i = 0; i < n; i++)
+		leaf(i), mid(i);
+	return 0;
+}
+"""
 VALUES = "values(i, u, s, *p, p->text, c, b, *d, i + 1, u:hex, buf(s, 2), p->list)"

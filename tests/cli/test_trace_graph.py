@@ -8,6 +8,7 @@ import json
 import re
 
 from claims import claim, claim_each, compile_c, expect, folder, main
+from exports import TELLING
 from tracing import trace
 
 # A call logs its number, its function, the call around it, and the depth, before it is made. What
@@ -283,6 +284,68 @@ def inlined_copies_are_hits_within_the_calls_around_them():
     expect(
         "; /* inlined in walk+0x" in r.out
         and re.match(r"# +TIME   DURATION", r.out), r.out[:300])
+
+
+def joined_of(text):
+    """(function, argument, result) of each call whose line or block has both."""
+    found, stacks = [], []
+    for line in text.splitlines()[1:]:
+        _, _, indent, rest = LINE.fullmatch(line).groups()
+        depth = len(indent) // 2
+        begin = re.fullmatch(r"(\w+)\(a=(-?\d+)\)(?: = (-?\d+);| {)", rest)
+        end = re.fullmatch(r"}(?: = (-?\d+);)? /\* (\w+)(: its .*)? \*/", rest)
+        if begin and begin[3]:
+            found.append((begin[1], int(begin[2]), int(begin[3])))
+        elif begin:
+            del stacks[depth:]
+            stacks += [None] * (depth - len(stacks)) + [begin]
+        elif not end[3]:
+            expect(stacks[depth][1] == end[2], line)
+            found.append((end[2], int(stacks[depth][2]), int(end[1])))
+    return found
+
+
+@claim
+def after_losses_a_call_has_its_own_result_and_counts_once():
+    program = compile_c("telling", TELLING, flags=("-O2", "-g"))
+    n, out, lines = 20000, f"{folder()}/lossy.txt", f"{folder()}/lossy.json"
+    r = trace("--graph",
+              "--ring",
+              "4",
+              "-o",
+              out,
+              "-c",
+              f"{program} {n}",
+              "leaf(a, $ret)",
+              "mid(a, $ret)",
+              check=True)
+    joined = joined_of(open(out, encoding="utf-8").read())
+    expect(len(joined) > 100, len(joined))
+    for name, argument, result in joined:
+        times = 10 if name == "mid" else 1
+        expect(result == times * argument, name, argument, result)
+    for name, calls in (("leaf", 2 * n), ("mid", n)):
+        m = re.search(
+            name + r"\(.*: (\d+) events, (\d+) lost, and the entries of (\d+)",
+            r.err)
+        expect(m and int(m[1]) + int(m[2]) == calls, r.err)
+        expect(0 < int(m[2]) and 0 < int(m[3]) <= calls, r.err)
+    r = trace("--graph",
+              "--ring",
+              "4",
+              "--json",
+              "-o",
+              lines,
+              "-c",
+              f"{program} {n}",
+              "leaf(a, $ret)",
+              check=True)
+    *events, summary = map(json.loads, open(lines, encoding="utf-8"))
+    entries = sum(e["call"] == "entry" for e in events)
+    expect(
+        summary["events"] + summary["lost"] == 2 * n ==
+        entries + summary["entries_lost"]
+        and summary["events"] == len(events) - entries, summary)
 
 
 @claim

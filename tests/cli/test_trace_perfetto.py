@@ -3,13 +3,15 @@
 """cairn trace -o NAME.pftrace, decoded by Google's protobuf and held against the JSON lines of the
 same run: every slice, instant, name and value."""
 
+import collections
 import json
 import os
+import re
 import subprocess
 import sys
 
 from claims import CAIRN, SECONDS, Skip, claim, claim_each, compile_c, expect, folder, main, run
-from exports import PROGRAM, VALUES
+from exports import PROGRAM, TELLING, VALUES
 from tracing import trace
 
 # Numbers and types as Perfetto publishes them.
@@ -260,6 +262,50 @@ def calls_are_slices_also_those_that_longjmp_leaves():
         sum(f[0] == "end"
             for f in found) > sum(e.get("call") == "return" for e in events),
         "no longjmp()")
+
+
+def slices_of(packets):
+    """(name, begin, end, values) of the slices of each track, which nest."""
+    found = []
+    events, tracks = [], collections.defaultdict(list)
+    for packet in packets:
+        if "track_event" in packet:
+            events.append(
+                (packet["timestamp"], len(events), packet["track_event"]))
+    for time, _, event in sorted(events, key=lambda e: e[:2]):
+        open_ = tracks[event["track_uuid"]]
+        if event["type"] == 1:
+            open_.append((time, event))
+        elif event["type"] == 2:
+            begin, first = open_.pop()
+            values = annotations(first)[1] | annotations(event)[1]
+            found.append((first["name"], begin, time, values))
+    return found
+
+
+@claim
+def after_losses_a_slice_has_its_own_end_and_result():
+    path = f"{folder()}/lossy.pftrace"
+    program = compile_c("telling", TELLING, flags=("-O2", "-g"))
+    r = trace("--graph",
+              "--ring",
+              "4",
+              "-o",
+              path,
+              "-c",
+              f"{program} 20000",
+              "leaf(a, $ret)",
+              "mid(a, $ret)",
+              check=True)
+    expect(re.search(r", [1-9]\d* lost", r.err), r.err)
+    slices = slices_of(decode(path))
+    with_result = [s for s in slices if "results" in s[3]]
+    expect(0 < len(with_result) < len(slices), len(with_result), len(slices))
+    for name, begin, end, values in with_result:
+        times = 10 if name == "mid" else 1
+        expect(
+            values["results"]["$ret"] == times * values["args"]["a"]
+            and begin < end, name, values)
 
 
 @claim_each("a.perfetto", "b.perfetto-trace")

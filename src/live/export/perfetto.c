@@ -4,7 +4,8 @@
  *
  * A file is a list of packets, each complete in itself. A thread is a track within its process;
  * slices of a track must nest. So a call that has no return ends when an event of its thread shows
- * that it is over, which its depth tells.
+ * that it is over, which its depth tells. A call whose entry was lost begins before slices that are
+ * written already, and is in another track.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,11 +45,19 @@ enum {
 /* Identifiers of tracks: processes and threads have numbers of their own. */
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 #define THREAD_TRACK  (UINT64_C(2) << 40)
+#define LATE_TRACK    (UINT64_C(3) << 40)
+
+/* A slice that has begun. */
+struct slice {
+	const struct cairn_trace_probe *probe; /* NULL: its entry was not seen, and there is none */
+	uint64_t entered_ns;
+};
 
 struct thread {
 	uint32_t pid, n_open;
-	char comm[16];           /* as the track was named last */
-	bool is_open[DEPTH_MAX]; /* the beginning of the slice was written */
+	char comm[16]; /* as the track was named last */
+	struct slice open[DEPTH_MAX];
+	bool has_late; /* the track of calls whose entry was lost */
 };
 
 struct cairn_perfetto {
@@ -184,6 +193,23 @@ static int put_thread(const struct cairn_event *event, FILE *out)
 	return put_packet(&packet, out);
 }
 
+/* Calls nest, so they do also if their entries were lost. */
+static int put_late_track(struct thread *thread, uint32_t tid, FILE *out)
+{
+	pb_track track = CAIRN_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+	char name[] = "calls whose entry was lost";
+
+	if (thread->has_late)
+		return 0;
+	thread->has_late = true;
+	track.uuid = LATE_TRACK | tid;
+	track.parent_uuid = THREAD_TRACK | tid;
+	track.name = name;
+	packet.track_descriptor = &track;
+	return put_packet(&packet, out);
+}
+
 static struct thread *new_thread(struct cairn_perfetto *p, uint32_t tid)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
@@ -266,17 +292,15 @@ static void set_value(pb_annotation *to, const struct event_value *v)
 	}
 }
 
-/* An entry has the values that do not need the return, and its return the others. */
-static bool is_of_moment(const struct cairn_event *event, uint32_t i)
+/* The begin of a call has the values that do not need the return, and its end the others. */
+static bool is_of_end(const struct cairn_event *event, uint32_t i, bool is_end)
 {
-	bool at_return = event->values[i].what->at_return;
-
 	if (!event->call || event->call->moment == CAIRN_CALL_NONE)
 		return true;
-	return at_return == (event->call->moment == CAIRN_CALL_RETURN);
+	return event->values[i].what->at_return == is_end;
 }
 
-static int add_values(const struct cairn_event *event, struct annotations *a)
+static int add_values(const struct cairn_event *event, bool is_end, struct annotations *a)
 {
 	int r = 0;
 
@@ -285,7 +309,7 @@ static int add_values(const struct cairn_event *event, struct annotations *a)
 		struct event_value value;
 		char text[TEXT_MAX];
 		pb_annotation *one;
-		if (!is_of_moment(event, i))
+		if (!is_of_end(event, i, is_end))
 			continue;
 		cairn_quote(event->values[i].what->text, CAIRN_QUOTE_TEXT, text, sizeof(text));
 		one = add(a, arena_strdup(&a->arena, text));
@@ -298,11 +322,11 @@ static int add_values(const struct cairn_event *event, struct annotations *a)
 
 /* ---- events ---- */
 
-static int put_event(uint32_t tid, uint64_t time_ns, pb_event *event, FILE *out)
+static int put_event(uint64_t track, uint64_t time_ns, pb_event *event, FILE *out)
 {
 	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
 
-	event->track_uuid = THREAD_TRACK | tid;
+	event->track_uuid = track;
 	packet.timestamp = time_ns;
 	packet.timestamp_clock_id = CLOCK_ID_MONOTONIC;
 	packet.track_event = event;
@@ -314,11 +338,17 @@ static int put_end(uint32_t tid, uint64_t time_ns, FILE *out)
 	pb_event event = CAIRN_PERFETTO__TRACK_EVENT__INIT;
 
 	event.type = SLICE_END;
-	return put_event(tid, time_ns, &event, out);
+	return put_event(THREAD_TRACK | tid, time_ns, &event, out);
 }
 
+/* Where and when an event is shown, and as what. */
+struct place {
+	uint64_t track, time_ns;
+	uint32_t type;
+};
+
 /* With the function's name, its site, and the values. */
-static int put_named(const struct cairn_event *event, uint32_t type, uint64_t time_ns, FILE *out)
+static int put_named_at(const struct cairn_event *event, const struct place *at, FILE *out)
 {
 	pb_event to = CAIRN_PERFETTO__TRACK_EVENT__INIT;
 	char name[TEXT_MAX], where[TEXT_MAX], quoted[TEXT_MAX], category[] = "cairn";
@@ -326,7 +356,7 @@ static int put_named(const struct cairn_event *event, uint32_t type, uint64_t ti
 	struct annotations values = {0};
 	pb_annotation args = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT,
 		      site = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT, *both[] = {&site, &args};
-	int r = add_values(event, &values);
+	int r = add_values(event, false, &values);
 
 	cairn_quote(event->probe->function->name, CAIRN_QUOTE_TEXT, name, sizeof(name));
 	cairn_site_text(event->probe->function, event->site->site, NULL, where, sizeof(where));
@@ -337,25 +367,30 @@ static int put_named(const struct cairn_event *event, uint32_t type, uint64_t ti
 	args.name = (char *)(uintptr_t) "args";
 	args.n_dict_entries = values.n;
 	args.dict_entries = values.list;
-	to.type = type;
+	to.type = at->type;
 	to.name = name;
 	to.n_categories = 1;
 	to.categories = categories;
 	to.n_debug_annotations = values.n ? 2 : 1;
 	to.debug_annotations = both;
 	if (r == 0)
-		r = put_event(event->tid, time_ns, &to, out);
+		r = put_event(at->track, at->time_ns, &to, out);
 	arena_fini(&values.arena);
 	return r;
 }
 
+static int put_named(const struct cairn_event *event, uint32_t type, uint64_t time_ns, FILE *out)
+{
+	return put_named_at(event, &(struct place){THREAD_TRACK | event->tid, time_ns, type}, out);
+}
+
 /* The end of a call, with what the return has. */
-static int put_return(const struct cairn_event *event, FILE *out)
+static int put_return(const struct cairn_event *event, uint64_t track, FILE *out)
 {
 	pb_event to = CAIRN_PERFETTO__TRACK_EVENT__INIT;
 	struct annotations values = {0};
 	pb_annotation results = CAIRN_PERFETTO__DEBUG_ANNOTATION__INIT, *one = &results;
-	int r = add_values(event, &values);
+	int r = add_values(event, true, &values);
 
 	results.name = (char *)(uintptr_t) "results";
 	results.n_dict_entries = values.n;
@@ -364,7 +399,7 @@ static int put_return(const struct cairn_event *event, FILE *out)
 	to.n_debug_annotations = values.n ? 1 : 0;
 	to.debug_annotations = &one;
 	if (r == 0)
-		r = put_event(event->tid, event->time_ns, &to, out);
+		r = put_event(track, event->time_ns, &to, out);
 	arena_fini(&values.arena);
 	return r;
 }
@@ -375,7 +410,7 @@ static int leave(struct thread *thread, const struct cairn_event *event, uint32_
 	int r = 0;
 
 	while (thread->n_open > depth && r == 0)
-		if (thread->is_open[--thread->n_open])
+		if (thread->open[--thread->n_open].probe)
 			r = put_end(event->tid, event->time_ns, out);
 	return r;
 }
@@ -387,23 +422,44 @@ static int enter(struct thread *thread, const struct cairn_event *event, FILE *o
 	if (r < 0)
 		return r;
 	while (thread->n_open < event->call->depth)
-		thread->is_open[thread->n_open++] = false;
-	thread->is_open[thread->n_open++] = true;
+		thread->open[thread->n_open++] = (struct slice){0};
+	thread->open[thread->n_open++] = (struct slice){event->probe, event->call->entered_ns};
 	return put_named(event, SLICE_BEGIN, event->time_ns, out);
 }
 
-/* If its entry was lost, its slice begins where the kernel says that it did. */
+/* Whether the slice that is open at its depth is that of the call; else others were lost between. */
+static bool is_of_slice(const struct thread *thread, const struct cairn_event *event)
+{
+	const struct slice *slice = &thread->open[event->call->depth];
+
+	return thread->n_open == event->call->depth + 1 && slice->probe == event->probe &&
+	       slice->entered_ns == event->call->entered_ns;
+}
+
+/* Without its entry: the slice begins where the kernel says that the call did. */
+static int put_late(struct thread *thread, const struct cairn_event *event, FILE *out)
+{
+	const struct place at = {LATE_TRACK | event->tid, event->call->entered_ns, SLICE_BEGIN};
+	int r = leave(thread, event, event->call->depth, out);
+
+	if (r == 0)
+		r = put_late_track(thread, event->tid, out);
+	if (r == 0)
+		r = put_named_at(event, &at, out);
+	return r < 0 ? r : put_return(event, at.track, out);
+}
+
 static int end_call(struct thread *thread, const struct cairn_event *event, FILE *out)
 {
 	uint32_t depth = event->call->depth;
 	int r = leave(thread, event, depth + 1, out);
-	bool is_open = thread->n_open == depth + 1 && thread->is_open[depth];
 
-	if (r == 0 && !is_open)
-		r = put_named(event, SLICE_BEGIN, event->call->entered_ns, out);
-	if (thread->n_open > depth)
-		thread->n_open = depth;
-	return r < 0 ? r : put_return(event, out);
+	if (r < 0)
+		return r;
+	if (!is_of_slice(thread, event))
+		return put_late(thread, event, out);
+	thread->n_open = depth;
+	return put_return(event, THREAD_TRACK | event->tid, out);
 }
 
 static int put_call(struct thread *thread, const struct cairn_event *event, FILE *out)

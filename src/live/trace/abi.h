@@ -236,6 +236,7 @@ struct trace_counts_entry {
 	__u64 too_deep; /* not followed: TRACE_DEPTH calls of the thread were in progress */
 	__u64 apart;    /* not followed: on another stack, with calls in progress on the first */
 	__u64 undrawn;  /* left out by sampling, before the condition */
+	__u64 entries_lost; /* calls whose beginning found no room in the ring */
 };
 
 enum trace_filter {

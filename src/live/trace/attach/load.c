@@ -653,6 +653,7 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 		ret->unfinished += each[i].entered - each[i].returned - each[i].unwound;
 		ret->too_deep += each[i].too_deep;
 		ret->apart += each[i].apart;
+		ret->entries_lost += each[i].entries_lost;
 		ret->undrawn += each[i].undrawn;
 	}
 	return e;

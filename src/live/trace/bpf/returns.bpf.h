@@ -188,7 +188,7 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 		struct trace_record *rec = bpf_ringbuf_reserve(&ring, size, 0);                    \
                                                                                                    \
 		if (!rec) {                                                                        \
-			count(entry->probe, LOST);                                                 \
+			count(entry->probe, ENTRIES_LOST);                                         \
 			return 0;                                                                  \
 		}                                                                                  \
 		bpf_probe_read_kernel(rec, size, w->rec);                                          \

@@ -320,7 +320,19 @@ static __always_inline void count(__u32 probe, int field)
 }
 
 /* The numbers of struct trace_counts_entry, in its order. */
-enum { LOST, FILTERED, UNDECIDED, FAILED, ENTERED, RETURNED, UNWOUND, TOO_DEEP, APART, UNDRAWN };
+enum {
+	LOST,
+	FILTERED,
+	UNDECIDED,
+	FAILED,
+	ENTERED,
+	RETURNED,
+	UNWOUND,
+	TOO_DEEP,
+	APART,
+	UNDRAWN,
+	ENTRIES_LOST
+};
 
 /* The first thread's name is the process's. */
 static __always_inline int has_name(void)

@@ -222,6 +222,7 @@ static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
 		s->total.too_deep += c.too_deep;
 		s->total.apart += c.apart;
 		s->total.undrawn += c.undrawn;
+		s->total.entries_lost += c.entries_lost;
 		if (counts)
 			counts[i] = c;
 	}

@@ -4,7 +4,8 @@
  *
  * Each thread has the calls that were seen to begin. An event at depth d is within d of them; what
  * is open beyond that has ended without an event. The newest entry is kept back: if the next event
- * is its return, both are one line.
+ * is its return, both are one line. A return belongs to an entry only if it says the same time of it:
+ * between the two that are there, others may have been lost.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +20,14 @@
 
 enum { DEPTH_MAX = 64, TIME_COLUMN = 32 };
 
+struct graph_call {
+	const struct cairn_trace_probe *probe; /* NULL: its entry was not seen */
+	uint64_t entered_ns;
+};
+
 struct graph_thread {
 	uint32_t tid, n;
-	const struct cairn_trace_probe *open[DEPTH_MAX]; /* NULL: its entry was not seen */
+	struct graph_call open[DEPTH_MAX];
 };
 
 struct cairn_trace_graph {
@@ -226,7 +232,7 @@ int cairn_trace_graph_flush(struct cairn_trace_graph *g, FILE *out)
 static void close_call(struct cairn_trace_graph *g, struct graph_thread *thread, const char *why,
 		       FILE *out)
 {
-	const struct cairn_trace_probe *probe = thread->open[--thread->n];
+	const struct cairn_trace_probe *probe = thread->open[--thread->n].probe;
 	char blank[TIME_COLUMN + 1];
 
 	if (!probe)
@@ -257,8 +263,8 @@ static int enter(struct cairn_trace_graph *g, struct graph_thread *thread,
 	leave(g, thread, depth, out);
 	cairn_trace_graph_flush(g, out);
 	while (thread->n < depth)
-		thread->open[thread->n++] = NULL;
-	thread->open[thread->n++] = e->probe;
+		thread->open[thread->n++] = (struct graph_call){0};
+	thread->open[thread->n++] = (struct graph_call){e->probe, e->call->entered_ns};
 	rewind(g->text);
 	r = put_arguments(e, g->text);
 	if (r < 0 || fflush(g->text) || note_time(g, e, g->time) < 0)
@@ -281,6 +287,15 @@ static int put_end(const struct cairn_event *e, bool is_seen, FILE *out)
 	return r;
 }
 
+/* Whether the call that returns is the one whose entry was seen last at its depth. */
+static bool is_of_entry(const struct graph_thread *thread, const struct cairn_event *e)
+{
+	const struct graph_call *call = &thread->open[e->call->depth];
+
+	return thread->n == e->call->depth + 1 && call->probe == e->probe &&
+	       call->entered_ns == e->call->entered_ns;
+}
+
 static int leave_call(struct cairn_trace_graph *g, struct graph_thread *thread,
 		      const struct cairn_event *e, FILE *out)
 {
@@ -291,7 +306,7 @@ static int leave_call(struct cairn_trace_graph *g, struct graph_thread *thread,
 	int r;
 
 	leave(g, thread, depth + 1, out);
-	is_seen = thread->n == depth + 1 && thread->open[depth] == e->probe;
+	is_seen = is_of_entry(thread, e);
 	if (is_seen && g->kept == thread && g->kept_depth == depth) {
 		thread->n = depth;
 		put_kept(g, &ns, out);
