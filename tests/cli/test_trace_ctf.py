@@ -79,9 +79,13 @@ def typed(label, text):
 def names_of(args):
     """The names that values have as members."""
     found = []
+    taken = {"site", "depth", "duration_ns"}
     for i, text in enumerate(args):
-        name = re.sub(r"[^A-Za-z0-9]", "_", text)
-        found.append(f"{name}_{i}" if name in found else name)
+        plain = name = re.sub(r"[^A-Za-z0-9]", "_", text)
+        while {name, name + "_is"} & taken:
+            name, i = f"{plain}_{i}", i + len(args)
+        taken |= {name, name + "_is"}
+        found.append(name)
     return found
 
 
@@ -143,6 +147,45 @@ def babeltrace_reads_what_the_json_lines_have(words):
     expect(len(found) == len(events) > 20, len(found), len(events))
     for event, line in zip(events, found):
         check(event, line, "--graph" in words)
+
+
+# Parameters with the names of other members, and of their tags.
+CLASHES = r"""
+__attribute__((noipa)) void f(int depth, int site) { (void)depth; (void)site; }
+__attribute__((noipa)) void g(int a, int a_is) { (void)a; (void)a_is; }
+__attribute__((noipa)) void h(int a_is, int a, int a_1) { (void)a; (void)a_is; (void)a_1; }
+int main(void)
+{
+	for (int i = 0; i < 30; i++)
+		f(i, i + 100), g(i, i + 200), h(i, i + 300, i + 400);
+	return 0;
+}
+"""
+
+
+@claim_each((), ("--graph", ))
+def names_that_are_taken_get_others(words):
+    out, lines = f"{folder()}/clash.ctf", f"{folder()}/clash.json"
+    program = compile_c("clashes", CLASHES, flags=("-O2", "-g"))
+    trace("--json",
+          "-o",
+          lines,
+          "-o",
+          out,
+          "-c",
+          program,
+          *words,
+          "f(depth, site, depth + 1)",
+          "g(a, a_is)",
+          "h(a_is, a, a_1)",
+          check=True)
+    *events, _ = map(json.loads, open(lines, encoding="utf-8"))
+    read = run(need("babeltrace2"), "--clock-cycles", out, check=True)
+    found = [read_line(line) for line in read.out.split("\n") if line]
+    events.sort(key=lambda e: e["time_ns"])
+    expect(len(found) == len(events) >= 90, len(found), len(events))
+    for event, line in zip(events, found):
+        check(event, line, bool(words))
 
 
 @claim

@@ -283,38 +283,74 @@ static void identifier(const char *text, char *ret)
 	ret[n] = 0;
 }
 
-static bool is_taken(const struct cairn_trace_probe *probe, uint32_t n, const char *name)
-{
-	char other[NAME_MAX_BYTES];
+/* The members of an event: those that each has, and the values with their tags. */
+struct names {
+	char (*values)[NAME_MAX_BYTES];
+	uint32_t n;
+};
 
-	for (uint32_t i = 0; i < n; i++) {
-		identifier(probe->values[i].text, other);
-		if (!strcmp(name, other))
+/* Whether the first @n names have "@name", or "@name_is" as a tag or a value. */
+static bool is_taken(const struct names *names, const char *name)
+{
+	static const char *const always[] = {"site", "depth", "duration_ns"};
+	char tag[NAME_MAX_BYTES + 4];
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (!strcmp(name, always[i]))
+			return true;
+	for (uint32_t i = 0; i < names->n; i++) {
+		snprintf(tag, sizeof(tag), "%s_is", names->values[i]);
+		if (!strcmp(name, names->values[i]) || !strcmp(name, tag))
 			return true;
 	}
 	return false;
 }
 
-/* A leading underscore is not part of a name for readers; a tag comes before its value. */
-static void put_field(const struct cairn_trace_probe *probe, uint32_t i, FILE *out)
+/* The value's number is put after a name that another member has, or whose tag's it has. */
+static void find_name(struct names *names, const struct cairn_trace_probe *probe, uint32_t i)
 {
-	char name[NAME_MAX_BYTES];
+	char *name = names->values[i], tag[NAME_MAX_BYTES + 4];
+	uint32_t number = i;
 	size_t n;
 
 	identifier(probe->values[i].text, name);
 	n = strlen(name);
-	if (is_taken(probe, i, name))
-		snprintf(name + n, sizeof(name) - n, "_%u", i);
+	snprintf(tag, sizeof(tag), "%s_is", name);
+	while (is_taken(names, name) || is_taken(names, tag)) {
+		snprintf(name + n, NAME_MAX_BYTES - n, "_%u", number);
+		snprintf(tag, sizeof(tag), "%s_is", name);
+		number += probe->n_values;
+	}
+	names->n++;
+}
+
+/* A leading underscore is not part of a name for readers; a tag comes before its value. */
+static void put_field(const char *name, FILE *out)
+{
 	fprintf(out,
 		" tag_t _%s_is; variant <_%s_is> { uint8_t truth; int64_t i; uint64_t u;"
 		" double_t real; string text; uint8_t empty; string json; } _%s;",
 		name, name, name);
 }
 
+static int put_fields(const struct cairn_trace_probe *probe, FILE *out)
+{
+	struct names names = {.values = calloc(probe->n_values + 1u, NAME_MAX_BYTES)};
+
+	if (!names.values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < probe->n_values; i++) {
+		find_name(&names, probe, i);
+		put_field(names.values[i], out);
+	}
+	free(names.values);
+	return 0;
+}
+
 static const char *const moments[MOMENTS] = {
 	[CAIRN_CALL_NONE] = "", [CAIRN_CALL_ENTRY] = ":entry", [CAIRN_CALL_RETURN] = ":return"};
 
-static void put_class(const struct cairn_event_ctf *c, size_t id, FILE *out)
+static int put_class(const struct cairn_event_ctf *c, size_t id, FILE *out)
 {
 	const struct event_class *class = &c->classes.p[id];
 	const struct cairn_trace_probe *probe = class->probe;
@@ -326,25 +362,26 @@ static void put_class(const struct cairn_event_ctf *c, size_t id, FILE *out)
 		"\tfields := struct { string _site;%s",
 		moments[class->moment], id,
 		c->has_calls ? " uint32_t _depth; uint64_t _duration_ns;" : "");
-	for (uint32_t i = 0; i < probe->n_values; i++)
-		put_field(probe, i, out);
+	int r = put_fields(probe, out);
 	fputs(" };\n};\n\n", out);
+	return r;
 }
 
 static int make_metadata(const struct cairn_event_ctf *c, char **ret, size_t *ret_size)
 {
 	FILE *out = open_memstream(ret, ret_size);
 	bool has_failed;
+	int r = 0;
 
 	if (!out)
 		return -ENOMEM;
 	fputs(types, out);
 	put_clock(out);
 	fputs(stream, out);
-	for (size_t i = 0; i < c->classes.n; i++)
-		put_class(c, i, out);
+	for (size_t i = 0; i < c->classes.n && r == 0; i++)
+		r = put_class(c, i, out);
 	has_failed = ferror(out) != 0;
-	return fclose(out) || has_failed ? -ENOMEM : 0;
+	return fclose(out) || has_failed || r < 0 ? -ENOMEM : 0;
 }
 
 /* ---- the stream ---- */
