@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/file.h>
 #include <cairn/trace_export.h>
 
 #include "trace_output.h"
@@ -48,6 +49,19 @@ bool trace_exports_is_name(const char *name)
 	return false;
 }
 
+/* Before the probes are set: what is found at the end costs all events. */
+static int check_ctf(const char *name)
+{
+	static const char *const files[] = {"metadata", "stream"};
+	struct cairn_err err = {0};
+	int status = trace_place_check(name, true);
+
+	if (status)
+		return status;
+	int r = cairn_file_check_directory(name, files, 2, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
 static int open_one(const char *name, struct export *x)
 {
 	struct cairn_err err = {0};
@@ -56,7 +70,7 @@ static int open_one(const char *name, struct export *x)
 	x->name = name;
 	if (is_ctf(name)) {
 		r = cairn_event_ctf_new(&x->ctf, &err);
-		return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : trace_place_check(name, true);
+		return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : check_ctf(name);
 	}
 	status = trace_output_open(name, NULL, &x->output);
 	if (status)

@@ -78,10 +78,10 @@ int cairn_file_write_together(const struct cairn_file *files, size_t n, struct c
  * The files go to a directory with another name beside @path, ".NAME.PID-N.tmp". It is synced and
  * takes the place of the one that is there in one step, also under a kill -9, which may leave it.
  *
- * @path   under the rules of cairn_file_write(); a directory that has other entries than @files is
- *         not replaced
+ * @path   under the rules of cairn_file_write(); a directory that has other entries than @files, or
+ *         some of them and not all, is not replaced
  * @files  @n of them; their paths are names in it
- * Returns 0, or the system's error: -ENOTEMPTY (err: the other entry), -ENOTDIR, -ENOENT (no such
+ * Returns 0, or the system's error: -ENOTEMPTY (err: the other entry, if there is one), -ENOTDIR, -ENOENT (no such
  * parent), -EACCES, -ENOSPC, -EFBIG, -EIO, -EINVAL (a file system that cannot exchange names);
  * -ENOMEM. @path is then as it was. Threads: any.
  */
@@ -89,10 +89,20 @@ int cairn_file_write_directory(const char *path, const struct cairn_file *files,
 			       struct cairn_err *err);
 
 /*
+ * cairn_file_check_directory - whether cairn_file_write_directory() would replace what is there
+ *
+ * @names  @n of them, at most 8: the files
+ * Returns 0, also if there is none; -ENOTEMPTY, -ENOTDIR and the others as above; -EINVAL: too many
+ * names. Nothing is made, so a parent that may not be written to is not found. Threads: any.
+ */
+int cairn_file_check_directory(const char *path, const char *const *names, size_t n,
+			       struct cairn_err *err);
+
+/*
  * cairn_file_remove_directory - remove what cairn_file_write_directory() wrote
  *
  * @names  @n of them, at most 8: the files
- * Returns 0, also if there is none. -ENOTEMPTY: it has other entries, and all stays. -EINVAL: too
+ * Returns 0, also if there is none. -ENOTEMPTY: it has other entries, or not all files, and all stays. -EINVAL: too
  * many names; otherwise the system's error. Threads: any.
  */
 int cairn_file_remove_directory(const char *path, const char *const *names, size_t n,

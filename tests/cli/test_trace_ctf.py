@@ -215,14 +215,23 @@ def times_are_those_of_the_wall_clock():
 @claim
 def a_directory_of_others_and_a_bad_place_are_left_alone():
     program = compile_c("ctf", PROGRAM, flags=("-O2", "-g", "-pthread"))
-    other = f"{folder()}/other.ctf"
-    os.makedirs(other)
-    with open(f"{other}/precious", "w", encoding="utf-8") as file:
-        file.write("x")
-    r = trace("-o", other, "-c", program, "top()")
-    expect(
-        r.status == 3 and "precious" in r.err
-        and os.listdir(other) == ["precious"], r)
+    for name in ("precious", "metadata", "stream"):
+        other = f"{folder()}/other-{name}.ctf"
+        os.makedirs(other)
+        with open(f"{other}/{name}", "w", encoding="utf-8") as file:
+            file.write("x")
+        r = trace("-o", other, "-c", program, "top()")
+        expect(
+            r.status == 3 and other in r.err and "attached" not in r.err
+            and os.listdir(other) == [name]
+            and open(f"{other}/{name}", encoding="utf-8").read() == "x", r)
+    empty = f"{folder()}/empty.ctf"
+    os.makedirs(empty)
+    for _ in range(2):
+        trace("-o", empty, "-c", program, "top()", check=True)
+        expect(
+            sorted(os.listdir(empty)) == ["metadata", "stream"],
+            "not replaced")
     for path in (f"{folder()}/no/such/a.ctf", f"{folder()}/file.ctf"):
         with open(f"{folder()}/file.ctf", "w", encoding="utf-8"):
             pass

@@ -18,6 +18,7 @@
 
 /* Names tried; each is taken only when a killed process with our id left it. */
 #define TMP_NAMES_MAX 1000
+#define NAMES_MAX     8
 
 /* A directory that is made beside the one that it becomes. */
 struct making {
@@ -42,42 +43,61 @@ static bool is_ours(const struct making *m, const char *name)
 	for (size_t i = 0; i < m->n; i++)
 		if (!strcmp(m->files[i].path, name))
 			return true;
-	return !strcmp(name, ".") || !strcmp(name, "..");
+	return false;
 }
 
-/* The first entry that is none of the files; NULL: there is none. To be freed. */
-static char *other_entry(const struct making *m, int fd)
+/* What an entry says of the directory. */
+struct entries {
+	size_t n_ours;
+	char *other; /* the first one that is none of the files; to be freed */
+};
+
+static int look(const struct making *m, int fd, struct entries *ret)
 {
 	DIR *list = fdopendir(fd);
 	struct dirent *entry;
-	char *found = NULL;
 
 	if (!list) {
 		close(fd);
-		return NULL;
+		return -errno;
 	}
-	while (!found && (entry = readdir(list)))
-		if (!is_ours(m, entry->d_name))
-			found = strdup(entry->d_name);
+	while (!ret->other && (entry = readdir(list))) {
+		if (is_ours(m, entry->d_name))
+			ret->n_ours++;
+		else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			ret->other = strdup(entry->d_name);
+	}
 	closedir(list);
-	return found;
+	return 0;
+}
+
+/* A directory appears whole: one with some of the files is somebody else's. */
+static int check_entries(const struct making *m, const struct entries *e, struct cairn_err *err)
+{
+	if (e->other)
+		return err_set(err, -ENOTEMPTY, "%s: has another file, %s, and is not replaced",
+			       m->shown, e->other);
+	if (e->n_ours && e->n_ours < m->n)
+		return err_set(err, -ENOTEMPTY,
+			       "%s: has some of the %zu files, and not all, and is not replaced",
+			       m->shown, m->n);
+	return 1;
 }
 
 /* 1: there is one that may be replaced; 0: none. */
 static int check_present(const struct making *m, struct cairn_err *err)
 {
 	int fd = openat(m->parent, m->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc;
-	char *other;
+	struct entries entries = {0};
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
 		return sys_err(err, m->shown, "replace it as a directory");
-	other = other_entry(m, fd);
-	rc = other ? err_set(err, -ENOTEMPTY, "%s: has another file, %s, and is not replaced",
-			     m->shown, other)
-		   : 1;
-	free(other);
+	rc = look(m, fd, &entries);
+	rc = rc < 0 ? err_set(err, rc, "%s: cannot read it: %s", m->shown, strerror(-rc))
+		    : check_entries(m, &entries, err);
+	free(entries.other);
 	return rc;
 }
 
@@ -206,24 +226,45 @@ int cairn_file_write_directory(const char *path, const struct cairn_file *files,
 	return rc;
 }
 
+/* Opens the parent of a directory that has the @names, and looks: as check_present(). */
+static int find(struct making *m, struct cairn_file *files, const char *const *names,
+		struct cairn_err *err)
+{
+	if (m->n > NAMES_MAX)
+		return err_set(err, -EINVAL, "%s: at most %d files", m->shown, NAMES_MAX);
+	for (size_t i = 0; i < m->n; i++)
+		files[i].path = names[i];
+	m->parent = own_path_open(m->shown, &m->name, err);
+	return m->parent < 0 ? m->parent : check_present(m, err);
+}
+
+static void leave(struct making *m)
+{
+	if (m->parent >= 0)
+		close(m->parent);
+	free(m->name);
+}
+
+int cairn_file_check_directory(const char *path, const char *const *names, size_t n,
+			       struct cairn_err *err)
+{
+	struct cairn_file files[NAMES_MAX] = {0};
+	struct making m = {.shown = path, .parent = -1, .files = files, .n = n};
+	int rc = find(&m, files, names, err);
+
+	leave(&m);
+	return rc < 0 ? rc : 0;
+}
+
 int cairn_file_remove_directory(const char *path, const char *const *names, size_t n,
 				struct cairn_err *err)
 {
-	struct cairn_file files[8] = {0};
+	struct cairn_file files[NAMES_MAX] = {0};
 	struct making m = {.shown = path, .parent = -1, .files = files, .n = n};
-	int rc;
+	int rc = find(&m, files, names, err);
 
-	if (n > sizeof(files) / sizeof(files[0]))
-		return err_set(err, -EINVAL, "%s: at most 8 files", path);
-	for (size_t i = 0; i < n; i++)
-		files[i].path = names[i];
-	m.parent = own_path_open(path, &m.name, err);
-	if (m.parent < 0)
-		return m.parent;
-	rc = check_present(&m, err);
 	if (rc > 0)
 		remove_named(&m, m.name);
-	close(m.parent);
-	free(m.name);
+	leave(&m);
 	return rc < 0 ? rc : 0;
 }
