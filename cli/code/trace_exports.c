@@ -145,17 +145,23 @@ const char *trace_exports_failed(const struct trace_exports *x)
 }
 
 /* Once the events are all there. */
-static int finish(struct export *x)
+static int finish(struct export *x, const struct cairn_trace_stats *stats)
 {
 	struct cairn_err err = {0};
-	int r = x->ctf ? cairn_event_ctf_write(x->ctf, x->name, &err) : 0;
+	int r = 0;
+
+	if (x->ctf)
+		r = cairn_event_ctf_write(x->ctf, x->name, stats, &err);
+	else if (x->perfetto && !trace_output_has_failed(x->output))
+		/* What its stream does not take is reported when it is closed. */
+		cairn_perfetto_end(x->perfetto, stats, trace_output_stream(x->output));
 
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
 }
 
-static int close_one(struct export *x, bool is_traced)
+static int close_one(struct export *x, const struct cairn_trace_stats *stats)
 {
-	int status = is_traced ? finish(x) : STATUS_YES;
+	int status = stats ? finish(x, stats) : STATUS_YES;
 	int e = trace_output_close(x->output);
 
 	if (e < 0)
@@ -165,12 +171,12 @@ static int close_one(struct export *x, bool is_traced)
 	return status;
 }
 
-int trace_exports_close(struct trace_exports *x, bool is_traced)
+int trace_exports_close(struct trace_exports *x, const struct cairn_trace_stats *stats)
 {
 	int status = STATUS_YES;
 
 	for (size_t i = 0; x && i < x->n; i++) {
-		int one = close_one(&x->items[i], is_traced);
+		int one = close_one(&x->items[i], stats);
 		status = one ? one : status;
 	}
 	free(x);

@@ -24,8 +24,8 @@ const char *trace_exports_failed(const struct trace_exports *x);
 /*
  * Takes NULL. Reports what could not be written, unless it was; an exit status.
  *
- * @is_traced  the probes were set, so that formats which are written at the end are
+ * @stats  of the trace; NULL: the probes were not set, and nothing is written at the end
  */
-int trace_exports_close(struct trace_exports *x, bool is_traced);
+int trace_exports_close(struct trace_exports *x, const struct cairn_trace_stats *stats);
 
 #endif

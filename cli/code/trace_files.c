@@ -103,7 +103,10 @@ const char *trace_files_failed(const struct session *session)
 
 int trace_files_close(struct session *session)
 {
-	int status = trace_exports_close(session->exports, session->is_attached);
+	struct cairn_trace_stats stats = {.size = sizeof(stats)};
+	bool has_stats =
+		session->is_attached && cairn_trace_stats(session->trace, &stats, NULL, NULL) >= 0;
+	int status = trace_exports_close(session->exports, has_stats ? &stats : NULL);
 	int e = trace_output_close(session->output);
 
 	if (e < 0)

@@ -8,6 +8,7 @@
 #include "trace_profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "demangled.h"
 #include "profile.h"
 #include "stack.h"
+#include "trace_sample.h"
 #include "trace_stack.h"
 
 enum {
@@ -23,6 +25,7 @@ enum {
 	/* A frame may be a stack's last one, and say why. */
 	FRAMES_MAX = 1024 + 1,
 	NO_SUM = -1,
+	TITLE_MAX = 160,
 };
 #define ADDRESS_LIMIT (UINT64_C(1) << 57)
 
@@ -140,6 +143,33 @@ static int add_row(struct making *m, const struct cairn_aggregate_row *row)
 	return cairn_profile_add_sample(m->p, &sample, &m->err);
 }
 
+/* With the share of the hits that were taken, and the losses. */
+static void title_of(const struct session *session, char *ret, size_t size)
+{
+	struct cairn_trace_stats stats = {.size = sizeof(stats)};
+	int n = snprintf(ret, size, "cairn trace");
+
+	if (session->sample > 1) {
+		n += snprintf(ret + n, size - (size_t)n, ", ");
+		n += trace_sample_text(session, ret + n, size - (size_t)n);
+	}
+	if (cairn_trace_stats(session->trace, &stats, NULL, NULL) >= 0 &&
+	    stats.total.lost + stats.missed)
+		snprintf(ret + n, size - (size_t)n, ", %" PRIu64 " lost",
+			 stats.total.lost + stats.missed);
+}
+
+/* Of one hit in so many: that is a profile's period, if it was the same all the time. */
+static int set_period(struct making *m)
+{
+	const struct cairn_profile_run run = {.each = {"hits", "count"},
+					      .period = m->session->sample};
+
+	if (m->session->sample <= 1 || m->session->sampled_since_ns)
+		return 0;
+	return cairn_profile_set_run(m->p, &run, &m->err);
+}
+
 int trace_profile_write(const struct session *session, const struct cairn_aggregates *table,
 			int sum, const char *name)
 {
@@ -150,17 +180,20 @@ int trace_profile_write(const struct session *session, const struct cairn_aggreg
 	const struct cairn_profile_type types[] = {{"hits", "count"}, {text, "count"}};
 	size_t n_types = text ? 2 : 1;
 	struct making *m = calloc(1, sizeof(*m));
+	char title[TITLE_MAX];
 	int r = m ? 0 : -ENOMEM, status;
 
 	if (!m)
 		return fail(STATUS_NOT_HERE, "no memory");
 	m->session = session;
 	m->sum = sum;
+	title_of(session, title, sizeof(title));
 	r = cairn_profile_new(types, n_types, &m->p, &m->err);
+	r = r < 0 ? r : set_period(m);
 	for (size_t i = 0; i < table->n_rows && r == 0; i++)
 		r = add_row(m, &table->rows[i]);
 	status = r < 0 ? fail_err(r, &m->err, STATUS_USAGE)
-		       : profile_write_all(m->p, n_types - 1, &list, "cairn trace");
+		       : profile_write_all(m->p, n_types - 1, &list, title);
 	cairn_profile_close(m->p);
 	free(m);
 	return status;

@@ -52,6 +52,16 @@ int cairn_perfetto_begin(struct cairn_perfetto *p, FILE *out);
 int cairn_perfetto_event(struct cairn_perfetto *p, const struct cairn_event *event, FILE *out);
 
 /*
+ * cairn_perfetto_end - what comes after the events: what the file does not have
+ *
+ * If hits were sampled, lost, or the probes removed by the overload guard, an instant in a track of
+ * its own says so. The file is complete without it.
+ *
+ * Returns 0, -ENOMEM, or a negative errno from @out.
+ */
+int cairn_perfetto_end(struct cairn_perfetto *p, const struct cairn_trace_stats *stats, FILE *out);
+
+/*
  * Events as a trace in CTF 1.8, which babeltrace2 and Trace Compass read: docs/formats/ctf.md
  *
  * The times of such a trace must not go back. So events are kept in memory, and sorted and written
@@ -74,10 +84,13 @@ int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *e
 /*
  * cairn_event_ctf_write - write the directory
  *
+ * @stats  of the trace: how many hits are missing in it, and why
+ *
  * Returns 0, -ENOMEM, or as cairn_file_write_directory(). Cost: sorting; twice the memory of the
  * events.
  */
-int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path, struct cairn_err *err);
+int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path,
+			  const struct cairn_trace_stats *stats, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

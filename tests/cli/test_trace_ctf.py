@@ -8,7 +8,7 @@ import os
 import re
 
 from claims import claim, claim_each, compile_c, expect, folder, main, need, run
-from exports import PROGRAM, VALUES
+from exports import PROGRAM, TELLING, VALUES
 from tracing import trace
 
 ESCAPES = {
@@ -141,6 +141,7 @@ def babeltrace_reads_what_the_json_lines_have(words):
         summary["lost"] == 0
         and sorted(os.listdir(out)) == ["metadata", "stream"], summary)
     read = run(need("babeltrace2"), "--clock-cycles", out, check=True)
+    expect("discarded" not in read.err, read.err)
     found = [read_line(line) for line in read.out.split("\n") if line]
     # Those of one moment keep their order.
     events.sort(key=lambda e: e["time_ns"])
@@ -186,6 +187,38 @@ def names_that_are_taken_get_others(words):
     expect(len(found) == len(events) >= 90, len(found), len(events))
     for event, line in zip(events, found):
         check(event, line, bool(words))
+
+
+@claim
+def what_is_missing_is_in_the_trace():
+    out, lines = f"{folder()}/some.ctf", f"{folder()}/some.json"
+    program = compile_c("telling", TELLING, flags=("-O2", "-g"))
+    trace("--json",
+          "-o",
+          lines,
+          "-o",
+          out,
+          "--graph",
+          "--ring",
+          "4",
+          "--sample",
+          "1/2",
+          "-c",
+          f"{program} 20000",
+          "leaf(a, $ret)",
+          check=True)
+    *_, last = open(lines, encoding="utf-8")
+    summary = json.loads(last)
+    metadata = open(f"{out}/metadata", encoding="utf-8").read()
+    found = dict(
+        re.findall(r"^\t(\w+) = (\d+);",
+                   metadata.split("env {")[1].split("}")[0], re.M))
+    names = ("sample", "undrawn", "lost", "entries_lost")
+    expect(found == {n: str(summary[n]) for n in names}, found, summary)
+    read = run(need("babeltrace2"), out, check=True)
+    # Of a trace's first packet it does not tell the number.
+    expect("may have discarded events" in read.err and summary["lost"],
+           read.err[-500:])
 
 
 @claim

@@ -298,7 +298,14 @@ def after_losses_a_slice_has_its_own_end_and_result():
               "mid(a, $ret)",
               check=True)
     expect(re.search(r", [1-9]\d* lost", r.err), r.err)
-    slices = slices_of(decode(path))
+    packets = decode(path)
+    told = {
+        a["name"]: a["uint_value"]
+        for a in packets[-1]["track_event"]["debug_annotations"]
+    }
+    lost = sum(map(int, re.findall(r"(\d+) lost", r.err)))
+    expect(told["lost"] == lost and told["entries_lost"] > 0, told, r.err)
+    slices = slices_of(packets)
     with_result = [s for s in slices if "results" in s[3]]
     expect(0 < len(with_result) < len(slices), len(with_result), len(slices))
     for name, begin, end, values in with_result:

@@ -232,7 +232,7 @@ static const char types[] =
 	"\tbyte_order = le;\n"
 	"\tpacket.header := struct { uint32_t magic; uint32_t stream_id; };\n"
 	"};\n\n"
-	"env {\n\ttracer_name = \"cairn\";\n\ttitle = \"cairn trace\";\n};\n\n";
+	"env {\n\ttracer_name = \"cairn\";\n\ttitle = \"cairn trace\";\n";
 
 static const char stream[] =
 	"typealias integer {\n"
@@ -245,6 +245,7 @@ static const char stream[] =
 	"\t\ttime_t timestamp_end;\n"
 	"\t\tuint64_t content_size;\n"
 	"\t\tuint64_t packet_size;\n"
+	"\t\tuint64_t events_discarded;\n"
 	"\t};\n"
 	"\tevent.header := struct { uint32_t id; time_t timestamp; };\n"
 	"\tevent.context := struct { int32_t _vpid; int32_t _vtid; string _procname; };\n"
@@ -256,6 +257,17 @@ static int64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The end of the environment. */
+static void put_absences(const struct cairn_trace_stats *stats, FILE *out)
+{
+	struct event_absence absences[EVENT_ABSENCES_MAX];
+	size_t n = event_absences(stats, absences);
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "\t%s = %" PRIu64 ";\n", absences[i].name, absences[i].n);
+	fputs("};\n\n", out);
 }
 
 /* Monotonic; the offset makes it since 1970. */
@@ -367,7 +379,8 @@ static int put_class(const struct cairn_event_ctf *c, size_t id, FILE *out)
 	return r;
 }
 
-static int make_metadata(const struct cairn_event_ctf *c, char **ret, size_t *ret_size)
+static int make_metadata(const struct cairn_event_ctf *c, const struct cairn_trace_stats *stats,
+			 char **ret, size_t *ret_size)
 {
 	FILE *out = open_memstream(ret, ret_size);
 	bool has_failed;
@@ -376,6 +389,7 @@ static int make_metadata(const struct cairn_event_ctf *c, char **ret, size_t *re
 	if (!out)
 		return -ENOMEM;
 	fputs(types, out);
+	put_absences(stats, out);
 	put_clock(out);
 	fputs(stream, out);
 	for (size_t i = 0; i < c->classes.n && r == 0; i++)
@@ -390,6 +404,7 @@ struct packet_head {
 	uint32_t magic, stream_id;
 	uint64_t begin, end;                /* timestamps */
 	uint64_t content_size, packet_size; /* in bits */
+	uint64_t n_lost;
 };
 
 /* Those of one moment stay in the order in which they came. */
@@ -402,9 +417,9 @@ static int by_time(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int make_stream(struct cairn_event_ctf *c, uint8_t **ret, size_t *ret_size)
+static int make_stream(struct cairn_event_ctf *c, uint64_t n_lost, uint8_t **ret, size_t *ret_size)
 {
-	struct packet_head head = {.magic = CTF_MAGIC};
+	struct packet_head head = {.magic = CTF_MAGIC, .n_lost = n_lost};
 	size_t size = sizeof(head) + c->n_written, at = sizeof(head);
 	uint8_t *bytes = malloc(size);
 
@@ -429,15 +444,17 @@ static int make_stream(struct cairn_event_ctf *c, uint8_t **ret, size_t *ret_siz
 	return 0;
 }
 
-int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path, struct cairn_err *err)
+int cairn_event_ctf_write(struct cairn_event_ctf *c, const char *path,
+			  const struct cairn_trace_stats *stats, struct cairn_err *err)
 {
 	char *metadata = NULL;
 	uint8_t *bytes = NULL;
 	size_t n_metadata = 0, n_bytes = 0;
-	int r = make_metadata(c, &metadata, &n_metadata);
+	uint64_t n_lost = stats->total.lost + stats->total.entries_lost + stats->missed;
+	int r = make_metadata(c, stats, &metadata, &n_metadata);
 
 	if (r == 0)
-		r = make_stream(c, &bytes, &n_bytes);
+		r = make_stream(c, n_lost, &bytes, &n_bytes);
 	const struct cairn_file files[] = {{"metadata", metadata, n_metadata},
 					   {"stream", bytes, n_bytes}};
 	r = r < 0 ? err_nomem(err, "a trace") : cairn_file_write_directory(path, files, 2, err);

@@ -122,3 +122,21 @@ bool event_duration(const struct cairn_event *event, uint64_t *ret)
 	}
 	return false;
 }
+
+size_t event_absences(const struct cairn_trace_stats *stats, struct event_absence *ret)
+{
+	const struct event_absence all[EVENT_ABSENCES_MAX] = {
+		{"sample", stats->sample > 1 ? stats->sample : 0},
+		{"sample_since_ns", stats->sample > 1 ? stats->sampled_since_ns : 0},
+		{"undrawn", stats->total.undrawn},
+		{"lost", stats->total.lost},
+		{"entries_lost", stats->total.entries_lost},
+		{"missed", stats->missed},
+		{"given_up_ns", stats->given_up_ns}};
+	size_t n = 0;
+
+	for (size_t i = 0; i < EVENT_ABSENCES_MAX; i++)
+		if (all[i].n)
+			ret[n++] = all[i];
+	return n;
+}

@@ -39,4 +39,15 @@ int event_value(const struct cairn_event *event, uint32_t i, struct arena *arena
 /* The nanoseconds of the value $duration; false: the event has none. */
 bool event_duration(const struct cairn_event *event, uint64_t *ret);
 
+/* What a trace does not have: a number and its name. */
+struct event_absence {
+	const char *name;
+	uint64_t n;
+};
+
+enum { EVENT_ABSENCES_MAX = 7 };
+
+/* Those that are not 0, of EVENT_ABSENCES_MAX; returns how many. */
+size_t event_absences(const struct cairn_trace_stats *stats, struct event_absence *ret);
+
 #endif

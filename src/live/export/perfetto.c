@@ -46,6 +46,7 @@ enum {
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 #define THREAD_TRACK  (UINT64_C(2) << 40)
 #define LATE_TRACK    (UINT64_C(3) << 40)
+#define OWN_TRACK     (UINT64_C(4) << 40)
 
 /* A slice that has begun. */
 struct slice {
@@ -494,4 +495,47 @@ int cairn_perfetto_event(struct cairn_perfetto *p, const struct cairn_event *eve
 		return put_named(event, INSTANT, event->time_ns, out);
 	r = put_named(event, SLICE_BEGIN, event->time_ns - duration, out);
 	return r < 0 ? r : put_end(event->tid, event->time_ns, out);
+}
+
+/* ---- the end ---- */
+
+static int put_own_track(FILE *out)
+{
+	pb_track track = CAIRN_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	pb_packet packet = CAIRN_PERFETTO__TRACE_PACKET__INIT;
+	char name[] = "cairn";
+
+	track.uuid = OWN_TRACK;
+	track.name = name;
+	packet.track_descriptor = &track;
+	return put_packet(&packet, out);
+}
+
+static int put_absences(const struct event_absence *absences, size_t n, FILE *out)
+{
+	pb_event event = CAIRN_PERFETTO__TRACK_EVENT__INIT;
+	pb_annotation all[EVENT_ABSENCES_MAX], *list[EVENT_ABSENCES_MAX];
+	char name[] = "what this trace does not have";
+
+	for (size_t i = 0; i < n; i++) {
+		cairn_perfetto__debug_annotation__init(&all[i]);
+		all[i].name = (char *)(uintptr_t)absences[i].name;
+		all[i].value_case = CAIRN_PERFETTO__DEBUG_ANNOTATION__VALUE_UINT_VALUE;
+		all[i].uint_value = absences[i].n;
+		list[i] = &all[i];
+	}
+	event.type = INSTANT;
+	event.name = name;
+	event.n_debug_annotations = n;
+	event.debug_annotations = list;
+	return put_event(OWN_TRACK, now_ns(CLOCK_MONOTONIC), &event, out);
+}
+
+int cairn_perfetto_end(struct cairn_perfetto *p, const struct cairn_trace_stats *stats, FILE *out)
+{
+	struct event_absence absences[EVENT_ABSENCES_MAX];
+	size_t n = event_absences(stats, absences);
+	int r = n ? put_own_track(out) : 0;
+
+	return n && r == 0 ? put_absences(absences, n, out) : r;
 }
