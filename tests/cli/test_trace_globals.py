@@ -314,6 +314,138 @@ def lines_list_the_variables_of_their_file():
            events[:3])
 
 
+HIDING = r"""
+#include <stdio.h>
+static const int limit = 10;
+static int debug_level;
+int dropped = 6;
+static int counter = 40;
+extern int sink;
+__attribute__((noinline, noclone)) void work(int n)
+{
+	if (n < limit)
+		sink += n;
+	if (debug_level)
+		puts("debug");
+	__asm__ volatile("" : : : "memory");
+}
+__attribute__((noinline, noclone)) void shadow(int n)
+{
+	int local = n * 3;
+	counter++;
+	if (n < 100) {
+		static int counter = 7;
+		counter += n;
+		sink += counter;
+	}
+	__asm__ volatile("" : "+r"(local) : : "memory");
+	sink += local;
+}
+int main(int argc, char **argv)
+{
+	FILE *out = fopen(argv[1], "w");
+	for (int n = 0; n < 4; n++) {
+		fprintf(out, "shadow %d\n", counter);
+		shadow(n);
+		fprintf(out, "work %d\n", sink);
+		work(n);
+	}
+	fclose(out);
+	return 0;
+}
+"""
+HIDDEN = """
+int limit = 999, sink, local = 5;
+static int debug_level = 7, only = 8, dropped = 9;
+void set(int n) { debug_level = n; only = n; dropped = n; }
+int get(void) { return debug_level + only + dropped + limit + local; }
+"""
+SCOPES = r"""
+#include <stdio.h>
+#define NI __attribute__((noinline, noclone))
+int count = 555, total = 777, shared = 1;
+static int limit = 3;
+struct base { int total; };
+struct T : base {
+	int count;
+	static int shared;
+	NI int get(int n) { __asm__ volatile("" : : : "memory"); return count + total + shared + n; }
+};
+int T::shared = 60;
+namespace ns {
+extern int limit;
+NI int f(int n) { __asm__ volatile("" : : : "memory"); return n < limit; }
+}
+NI int outer(int n) { __asm__ volatile("" : : : "memory"); return n < limit; }
+int main(int argc, char **argv)
+{
+	FILE *out = fopen(argv[1], "w");
+	T t;
+	t.count = 41, t.total = 42;
+	for (int n = 0; n < 3; n++) {
+		limit++, ns::limit--, T::shared++;
+		fprintf(out, "get %d %d\nf %d\nouter %d\n", t.count, T::shared, ns::limit, limit);
+		count += t.get(n) + ns::f(n) + outer(n);
+	}
+	fclose(out);
+}
+"""
+
+
+def hiding():
+    write("hiding.c", HIDING)
+    write("hidden.c", HIDDEN)
+    at = os.path.join(folder(), "hiding")
+    run(need("gcc"),
+        "-g",
+        "-O2",
+        "-fdata-sections",
+        "-Wl,--gc-sections,-u,set,-u,get",
+        "-o",
+        at,
+        "hiding.c",
+        "hidden.c",
+        cwd=folder(),
+        check=True)
+    return at
+
+
+def refused(path, function, name, words):
+    r = trace("--dry-run", f"{path}:{function}({name})")
+    expect(r.status == 2 and all(w in r.err for w in words), function, name, r)
+
+
+@claim
+def a_variable_that_was_left_out_hides_those_of_other_files():
+    path = hiding()
+    for name in ("limit", "debug_level", "dropped"):
+        r = trace("--dry-run", f"{path}:work({name})")
+        expect("optimised out" in r.out + r.err, name, r)
+    refused(path, "work", "only", ("work can name", "hidden.c::only"))
+    refused(path, "shadow", "local", ("is a variable of shadow", ))
+    events = traced(f"{path} {log_path()}",
+                    f"{path}:work(sink, hidden.c::limit, hidden.c::debug_level, hidden.c::local)",
+                    f"{path}:shadow(counter)")
+    expect(
+        of(events, "work") == [w + ["999", "7", "5"] for w in logged(log_path(), "work")],
+        events[:2])
+    expect(of(events, "shadow") == logged(log_path(), "shadow"), events[:2])
+
+
+@claim
+def scopes_of_a_function_hide_the_variables_of_its_file():
+    path = os.path.join(folder(), "scopes")
+    write("scopes.cc", SCOPES)
+    write("other.cc", "namespace ns { int limit = 100; }\n")
+    run(need("g++"), "-g", "-O1", "-o", path, "scopes.cc", "other.cc", cwd=folder(), check=True)
+    for name in ("count", "total"):
+        refused(path, "T::get", name, (f"write this->{name}", ))
+    events = traced(f"{path} {log_path()}", f"{path}:T::get(this->count, shared)",
+                    f"{path}:ns::f(limit)", f"{path}:outer(limit)")
+    for function, name in (("T::get", "get"), ("ns::f", "f"), ("outer", "outer")):
+        expect(of(events, function) == logged(log_path(), name), function, events[:3])
+
+
 THREAD_LIBRARY = r"""
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -9,8 +9,10 @@
  *	DW_OP_addr 0x4030; DW_OP_plus_uconst 8	one of several that Clang merged
  *	DW_OP_const8u 16; DW_OP_form_tls_address	_Thread_local int counter;
  *
- * No section lists them by name, so all units are walked, and every variable with such an
- * expression is compared. One that is defined apart from its declaration (a member of a class, or
+ * The compiler leaves out the location of a variable that it folded, and the linker leaves 0 in that
+ * of one that it dropped. Such a variable still hides others of its name, and is listed.
+ *
+ * No section lists them by name, so all units are walked, and every variable is compared. One that is defined apart from its declaration (a member of a class, or
  * of a function that was inlined) has its name in another DIE.
  */
 #include "dwarf/variables.h"
@@ -27,13 +29,14 @@
 
 enum { ROLE_VARIABLE = 1, ROLE_FUNCTION };
 
-enum slot { NAME, LOCATION, ORIGIN, SPECIFICATION, N_SLOTS };
+enum slot { NAME, LOCATION, ORIGIN, SPECIFICATION, DECLARATION, N_SLOTS };
 
 static const uint16_t attrs[N_SLOTS] = {
 	[NAME] = DW_AT_name,
 	[LOCATION] = DW_AT_location,
 	[ORIGIN] = DW_AT_abstract_origin,
 	[SPECIFICATION] = DW_AT_specification,
+	[DECLARATION] = DW_AT_declaration,
 };
 
 static uint8_t role_of(uint16_t tag)
@@ -120,8 +123,7 @@ static bool place_of(const struct dw_unit *u, const struct dw_value *v,
 		return false;
 	struct cursor c = cursor_of(&src, v->block.p, v->block.n, false, NULL);
 	/* The linker leaves 0 or -1 for a variable that it dropped. */
-	return read_place(&c, u, ret) &&
-	       (ret->is_thread_local || (ret->at && ret->at != UINT64_MAX));
+	return read_place(&c, u, ret) && ret->at != UINT64_MAX && (ret->is_thread_local || ret->at);
 }
 
 bool dw_variable_place(const struct dw_die *die, struct dw_variable_place *ret)
@@ -163,20 +165,44 @@ static bool has_name(struct scan *s)
 	return name && (!s->name || !strcmp(name, s->name));
 }
 
+/*
+ * A variable without a place is listed where it hides others. The copies of a function are left out:
+ * they have the variables of its abstract description.
+ */
+static bool hides_others(struct scan *s, const struct dw_variable *v)
+{
+	enum { OF_UNIT = 1 };
+	struct dw_walker *w = &s->walker;
+
+	if (!s->name || v->is_nested || dw_seen(w, ORIGIN))
+		return false;
+	return !v->is_declaration || (!v->function.tag && w->depth > OF_UNIT);
+}
+
+static int read_location(struct scan *s, struct dw_variable *ret)
+{
+	struct dw_walker *w = &s->walker;
+	struct dw_value v;
+	int rc = dw_seen(w, LOCATION) ? dw_seen_value(w, LOCATION, &v) : 0;
+
+	ret->has_place = rc > 0 && place_of(w->unit, &v, &ret->place);
+	return rc;
+}
+
 static int see_variable(struct scan *s)
 {
 	struct dw_walker *w = &s->walker;
-	struct dw_variable found = {0};
-	struct dw_value v;
+	struct dw_variable found = {.is_declaration = dw_seen_flag(w, DECLARATION)};
+	int rc = read_location(s, &found);
 
-	if (!dw_seen(w, LOCATION))
-		return 0;
-	int rc = dw_seen_value(w, LOCATION, &v);
-	if (rc <= 0 || !place_of(w->unit, &v, &found.place) || !has_name(s))
+	if (s->open.n) {
+		const struct open_function *f = &s->open.p[s->open.n - 1];
+		found.function = f->die;
+		found.is_nested = w->depth > f->depth + 1;
+	}
+	if (rc < 0 || (!found.has_place && !hides_others(s, &found)) || !has_name(s))
 		return rc < 0 ? rc : 0;
 	found.die = dw_walker_die(w);
-	if (s->open.n)
-		found.function = s->open.p[s->open.n - 1].die;
 	return VEC_ADD(&s->found.v, found) ? 0 : -ENOMEM;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables that have an address of their own, by name; the essay is in variables.c. */
+/* Variables of files, namespaces, classes and functions, by name; the essay is in variables.c. */
 #ifndef DWARF_VARIABLES_H
 #define DWARF_VARIABLES_H
 
@@ -16,6 +16,13 @@ struct dw_variable_place {
 struct dw_variable {
 	struct dw_die die;
 	struct dw_die function; /* it is declared in it; tag 0: in none */
+	bool is_nested;         /* in a block of the function */
+	/*
+	 * False: the compiler or the linker left it out, it is only declared, or it is on a
+	 * function's stack.
+	 */
+	bool has_place;
+	bool is_declaration;
 	struct dw_variable_place place;
 };
 
@@ -24,8 +31,9 @@ struct dw_variable_list {
 };
 
 /*
- * dwarf_variables_named - variables of a file, a namespace, a class or a function that are not on
- * the stack
+ * dwarf_variables_named - variables of a file, a namespace, a class or a function
+ *
+ * Those without a place hide others of the name. Declarations are those of namespaces and classes.
  *
  * @name  without namespaces; NULL: of any name
  * @ret   in order of the DIEs, one variable perhaps several times; free with
@@ -36,7 +44,7 @@ struct dw_variable_list {
 int dwarf_variables_named(const struct dwarf *dw, unsigned int threads, const char *name,
 			  struct dw_variable_list *ret, struct cairn_err *err);
 
-/* The same in one unit. */
+/* Those of one unit that have a place, of any name. */
 int dw_unit_variables(const struct dw_unit *u, struct dw_variable_list *ret, struct cairn_err *err);
 
 void dw_variable_list_fini(struct dw_variable_list *list);

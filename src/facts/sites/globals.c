@@ -63,6 +63,9 @@ static void set_declaration(const struct dw_variable *v, struct site_global *ret
 	ret->is_external =
 		dw_attr_deep(&v->die, DW_AT_external, &value, NULL, NULL) == 1 && value.u;
 	ret->is_in_function = v->function.tag;
+	ret->is_nested = v->is_nested;
+	ret->is_declaration = v->is_declaration;
+	ret->has_place = v->has_place;
 }
 
 /* In memory at the end of some steps. */
@@ -179,6 +182,9 @@ static int set_location(const struct globals *g, const struct dw_variable *v,
 	struct cairn_vaddr at = {v->place.at}, slot = {0};
 	int binding = ELF_BOUND_HERE;
 
+	ret->loc.why = v->is_declaration ? CAIRN_UNAVAIL_OTHER_FILE : CAIRN_UNAVAIL_OPTIMISED_OUT;
+	if (!v->has_place)
+		return 0;
 	if (v->place.is_thread_local)
 		return set_thread_location(g, v, ret, err);
 	if (ret->is_external)
@@ -205,14 +211,38 @@ static int make(const struct globals *g, const struct dw_variable *v, struct sit
 	return rc < 0 ? rc : dwarf_type_of(g->types, &v->die, &ret->type, err);
 }
 
+/* The DIE that has the name; a definition, and the copies of a function, refer to it. */
+static struct dw_die named_die(const struct dw_variable *v)
+{
+	struct dw_die owner = v->die;
+	struct dw_value value;
+
+	dw_attr_deep(&v->die, DW_AT_name, &value, &owner, NULL);
+	return owner;
+}
+
+/* LTO, too, describes a variable twice, and only once with its place. */
+static bool is_same(const struct dw_variable *v, const struct dw_variable *other)
+{
+	struct dw_die a, b;
+
+	if (v->has_place && other->has_place)
+		return v->place.at == other->place.at &&
+		       v->place.is_thread_local == other->place.is_thread_local;
+	a = named_die(v);
+	b = named_die(other);
+	return a.unit == b.unit && a.off == b.off;
+}
+
 /* The units that include a header, and the copies of a function, describe one variable each. */
 static bool is_known(const struct dw_variable_list *list, size_t i)
 {
-	const struct dw_variable *v = &list->v.p[i];
+	const struct dw_variable *v = &list->v.p[i], *other = list->v.p;
 
-	for (size_t k = 0; k < i; k++)
-		if (list->v.p[k].place.at == v->place.at &&
-		    list->v.p[k].place.is_thread_local == v->place.is_thread_local)
+	for (size_t k = 0; k < list->v.n; k++, other++)
+		if (k != i &&
+		    (v->has_place ? other->has_place && k < i : other->has_place || k < i) &&
+		    is_same(v, other))
 			return true;
 	return false;
 }

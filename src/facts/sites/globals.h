@@ -21,6 +21,9 @@ struct site_global {
 	uint32_t type;    /* in cairn_sites_types() */
 	bool is_external; /* other units may use it */
 	bool is_in_function;
+	bool is_nested;      /* in a block of the function */
+	bool is_declaration; /* of a namespace or a class; the definition is not in the unit */
+	bool has_place;      /* false: it was left out, or is on the function's stack */
 	struct cairn_location loc; /* the same everywhere */
 };
 

@@ -290,10 +290,31 @@ static int unknown_name(const struct check *c, const struct expr *e)
 		     params);
 }
 
+/* In a function of a class its members hide the variables of files. */
+static int refuse_member(const struct check *c, const struct expr *e)
+{
+	const struct cairn_function *f = c->function;
+	struct cairn_member m;
+
+	if (e->scopes || !f->n_params || !f->params[0].name || strcmp(f->params[0].name, "this"))
+		return 0;
+	const struct cairn_type *this = resolved(c->types, f->params[0].type);
+	uint32_t class = this->ref;
+	if (!is_pointer(this) || !is_record(resolved(c->types, class)))
+		return 0;
+	int r = complete(c, class);
+	if (r < 0 || !cairn_types_member(c->types, class, e->name, &m))
+		return r;
+	return WRONG(c, e, "%s is a member: write this->%s", e->name, e->name);
+}
+
 static int check_global(const struct check *c, struct expr *e)
 {
 	const struct site_global *global = NULL;
-	int r = global_find(c->scope, e, &global, c->err);
+	int r = refuse_member(c, e);
+
+	if (r == 0)
+		r = global_find(c->scope, e, &global, c->err);
 
 	if (r <= 0)
 		return r < 0 ? r : unknown_name(c, e);

@@ -9,12 +9,14 @@
 /*
  * global_find - the variable that a name means
  *
- * Without scopes it is, in this order: a static variable of the function; one of the function's
- * file; the only one that other units may use; the only one of that name.
+ * Without scopes it is the one that the source means at the function's entry: a static variable of
+ * the function; one of a class or a namespace around it; one of its file; the only one that other
+ * units may use. The first that exists hides the others, also if it has no place (loc.why).
  *
  * @e    a NAME
  * @ret  borrowed until the sites are closed
- * Returns 1; 0: there is none; -EINVAL: there are several (err, with caret and list); -EBADMSG,
+ * Returns 1; 0: there is none; -EINVAL: there are several, or one of another file
+ * or on the stack (err, with caret and list); -EBADMSG,
  * -ENOMEM.
  */
 int global_find(const struct expr_scope *scope, const struct expr *e,
