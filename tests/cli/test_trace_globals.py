@@ -320,6 +320,7 @@ static const int limit = 10;
 static int debug_level;
 int dropped = 6;
 static int counter = 40;
+__thread int gone = 31337, alive = 1, other = 5000;
 extern int sink;
 __attribute__((noinline, noclone)) void work(int n)
 {
@@ -347,7 +348,9 @@ int main(int argc, char **argv)
 	for (int n = 0; n < 4; n++) {
 		fprintf(out, "shadow %d\n", counter);
 		shadow(n);
-		fprintf(out, "work %d\n", sink);
+		alive += n;
+		other++;
+		fprintf(out, "work %d\nthread %d %d\n", sink, alive, other);
 		work(n);
 	}
 	fclose(out);
@@ -393,9 +396,11 @@ int main(int argc, char **argv)
 
 
 def hiding():
+    at = os.path.join(folder(), "hiding")
+    if os.path.exists(at):
+        return at
     write("hiding.c", HIDING)
     write("hidden.c", HIDDEN)
-    at = os.path.join(folder(), "hiding")
     run(need("gcc"),
         "-g",
         "-O2",
@@ -430,6 +435,15 @@ def a_variable_that_was_left_out_hides_those_of_other_files():
         of(events, "work") == [w + ["999", "7", "5"] for w in logged(log_path(), "work")],
         events[:2])
     expect(of(events, "shadow") == logged(log_path(), "shadow"), events[:2])
+
+
+@claim
+def a_thread_local_variable_that_the_linker_dropped_is_not_the_first_one():
+    path = hiding()
+    r = trace("--dry-run", f"{path}:work(gone)")
+    expect("optimised out" in r.out + r.err, r)
+    events = traced(f"{path} {log_path()}", f"{path}:work(alive, other)")
+    expect(of(events, "work") == logged(log_path(), "thread"), events[:2])
 
 
 @claim

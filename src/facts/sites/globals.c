@@ -176,6 +176,18 @@ static int set_thread_location(const struct globals *g, const struct dw_variable
 	return 0;
 }
 
+/* The linker leaves 0 for a thread-local variable that it dropped, which is also the first offset. */
+static bool is_dropped(const struct globals *g, const struct dw_variable *v)
+{
+	const struct cairn_binary *bin = dwarf_binary(g->dw);
+	const char *name = linkage_name(&v->die);
+
+	if (!v->place.is_thread_local || v->place.at)
+		return false;
+	return !elf_has_thread_symbol(binary_main(bin), name, 0) &&
+	       (!binary_debug(bin) || !elf_has_thread_symbol(binary_debug(bin), name, 0));
+}
+
 static int set_location(const struct globals *g, const struct dw_variable *v,
 			struct site_global *ret, struct cairn_err *err)
 {
@@ -183,7 +195,7 @@ static int set_location(const struct globals *g, const struct dw_variable *v,
 	int binding = ELF_BOUND_HERE;
 
 	ret->loc.why = v->is_declaration ? CAIRN_UNAVAIL_OTHER_FILE : CAIRN_UNAVAIL_OPTIMISED_OUT;
-	if (!v->has_place)
+	if (!v->has_place || is_dropped(g, v))
 		return 0;
 	if (v->place.is_thread_local)
 		return set_thread_location(g, v, ret, err);
@@ -221,12 +233,18 @@ static struct dw_die named_die(const struct dw_variable *v)
 	return owner;
 }
 
+/* A thread-local variable at 0 may be one that the linker dropped. */
+static bool has_own_place(const struct dw_variable *v)
+{
+	return !v->place.is_thread_local || v->place.at;
+}
+
 /* LTO, too, describes a variable twice, and only once with its place. */
 static bool is_same(const struct dw_variable *v, const struct dw_variable *other)
 {
 	struct dw_die a, b;
 
-	if (v->has_place && other->has_place)
+	if (v->has_place && other->has_place && has_own_place(v) && has_own_place(other))
 		return v->place.at == other->place.at &&
 		       v->place.is_thread_local == other->place.is_thread_local;
 	a = named_die(v);

@@ -202,6 +202,14 @@ struct elf_symbol {
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
 
 /*
+ * elf_has_thread_symbol - whether a thread-local variable of a name is at an offset of the block
+ *
+ * @name  of the symbol; that of a static variable may have more: "calls.0", "parse.calls"
+ * False also where the symbol table is damaged or missing. Cost: a pass over the symbols.
+ */
+bool elf_has_thread_symbol(const struct elf *e, const char *name, uint64_t offset);
+
+/*
  * elf_names_print - a number for the symbols and the debug information that are in the file itself
  *
  * The ids of the units' .dwo files and of a file of shared debug information are in it.

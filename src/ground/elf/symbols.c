@@ -269,3 +269,48 @@ bool elf_imports(const struct elf *e, const char *name)
 {
 	return elf_visit_imports(e, is_name, (void *)name) > 0;
 }
+
+/* "calls", "calls.0", "parse.calls", or the "5calls" in "_ZZ5parsevE5calls". */
+static bool is_symbol_of(const char *symbol, const char *name)
+{
+	size_t n = strlen(name);
+	bool is_mangled = !strncmp(symbol, "_Z", 2);
+
+	for (const char *at = strstr(symbol, name); n && at; at = strstr(at + 1, name)) {
+		bool is_begin = at == symbol || at[-1] == '.' ||
+				(is_mangled && at[-1] >= '0' && at[-1] <= '9');
+		if (is_begin && (is_mangled || !at[n] || at[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static bool has_thread_symbol(const struct table *t, const char *name, uint64_t offset)
+{
+	uint64_t n = t->size / sizeof(Elf64_Sym);
+	struct cursor c = cursor_of(&t->src, t->symbols, n * sizeof(Elf64_Sym), false, NULL);
+
+	for (uint64_t i = 0; i < n && !c.failed; i++) {
+		uint32_t off = cur_u32(&c);
+		uint8_t type = ELF64_ST_TYPE(cur_u8(&c));
+		cur_u8(&c); /* st_other */
+		bool undefined = cur_u16(&c) == SHN_UNDEF;
+		uint64_t value = cur_u64(&c);
+		cur_u64(&c); /* st_size */
+		/* The table ends with a NUL: find_table() has looked. */
+		if (type == STT_TLS && !undefined && value == offset && off < t->strings_size &&
+		    is_symbol_of((const char *)t->strings + off, name))
+			return true;
+	}
+	return false;
+}
+
+bool elf_has_thread_symbol(const struct elf *e, const char *name, uint64_t offset)
+{
+	struct table t;
+	int r = find_table(e, SHT_SYMTAB, &t, NULL);
+
+	if (r == 0)
+		r = find_table(e, SHT_DYNSYM, &t, NULL);
+	return r > 0 && has_thread_symbol(&t, name, offset);
+}
