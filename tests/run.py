@@ -195,6 +195,13 @@ def show(outcome, verbose):
     sys.stdout.flush()
 
 
+def jobs_by_default():
+    """Most tests wait for half of their time: for a process to stop, a probe to be gone, a clock.
+    Under sanitizers they do not, and what has to keep up with a program would come too late."""
+    is_sanitized = "detect_stack_use_after_return" in os.environ.get("ASAN_OPTIONS", "")
+    return (1 if is_sanitized else 2) * os.cpu_count()
+
+
 def run_all(tests, env, jobs, factor, verbose):
     outcomes = []
     # The scripts of live are the longest: last, they would leave processors without work.
@@ -228,8 +235,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", help="run the tests of this name only")
     parser.add_argument("--seconds", type=int, default=30, help="for each fuzz target")
-    # Most wait for half of their time: for a process to stop, a probe to be gone, a clock.
-    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=jobs_by_default())
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
 

@@ -95,13 +95,14 @@ static const struct {
 	const char *text, *story;
 	int column;
 } refused[] = {
-	{"kprobe:f { @ = count(); }", "kprobe is not taken from bpftrace; uprobe:", 0},
+	{"kprobe:f { @ = count(); }", "kprobe is not taken from bpftrace; -k FUNC", 0},
+	{"BEGIN { @ = count(); }", "BEGIN is not taken", 0},
 	{"interval:s:1 { @ = count(); }", "interval is not taken", 0},
 	{"uprobe:/b/a { @ = count(); }", "PATH:FUNC is needed", 7},
 	{"uprobe:/b/a:f { @[kstack] = count(); }", "kstack is not taken from bpftrace", 18},
 	{"uprobe:/b/a:f { @[ustack(5)] = count(); }", "ustack(...) is taken without a number", 18},
 	{"uprobe:/b/a:f { @[usym(arg0)] = count(); }", "usym is not taken", 18},
-	{"uprobe:/b/a:f { @t[tid] = nsecs; }", "here a ( is missing", 31},
+	{"uprobe:/b/a:f { @t[tid] = nsecs; }", "nsecs is not taken from bpftrace: how long", 26},
 	{"uprobe:/b/a:f { @ = sum(nsecs - @t[tid]); }", "nsecs is not taken", 24},
 	{"uprobe:/b/a:f { @ = sum(@t[tid]); }", "a map in an expression", 24},
 	{"uprobe:/b/a:f { $x = arg0; }", "this is not taken", 16},
