@@ -2,8 +2,8 @@
 /*
  * One-liners of bpftrace
  *
- * Whatever is typed ends in an error with a place in the text, or in probes, keys and numbers that the
- * parser of probes reads to their end or refuses.
+ * Whatever is typed ends in an error with a place in the text, or in probes, keys and numbers that
+ * the parser of probes reads to their end or refuses.
  */
 #include "fuzz.h"
 

@@ -195,13 +195,6 @@ def show(outcome, verbose):
     sys.stdout.flush()
 
 
-def jobs_by_default():
-    """Most tests wait for half of their time: for a process to stop, a probe to be gone, a clock.
-    Under sanitizers they do not, and what has to keep up with a program would come too late."""
-    is_sanitized = "detect_stack_use_after_return" in os.environ.get("ASAN_OPTIONS", "")
-    return (1 if is_sanitized else 2) * os.cpu_count()
-
-
 def run_all(tests, env, jobs, factor, verbose):
     outcomes = []
     # The scripts of live are the longest: last, they would leave processors without work.
@@ -235,7 +228,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--only", help="run the tests of this name only")
     parser.add_argument("--seconds", type=int, default=30, help="for each fuzz target")
-    parser.add_argument("--jobs", type=int, default=jobs_by_default())
+    parser.add_argument("--jobs", type=int, help="at once")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
 
@@ -251,9 +244,13 @@ def main():
             f"run.py: no test in {' '.join(args.suites)}"
             + (f" is named {args.only}" if args.only else ""), file=sys.stderr)
 
+    is_sanitized = "san" in os.path.basename(build)
     # Sanitizers slow everything down; a time limit is there to end what hangs.
-    factor = 4 if "san" in os.path.basename(build) else 1
-    outcomes = run_all(tests, environment(build, args.seconds), args.jobs, factor, args.verbose)
+    factor = 4 if is_sanitized else 1
+    # Most tests wait for half of their time: for a process to stop, a probe to be gone, a clock.
+    # Under sanitizers they do not, and what has to keep up with a program would come too late.
+    jobs = args.jobs or (1 if is_sanitized else 2) * os.cpu_count()
+    outcomes = run_all(tests, environment(build, args.seconds), jobs, factor, args.verbose)
 
     passed, failed, skipped = (sum(len(getattr(o, what)) for o in outcomes)
                                for what in ("passed", "failed", "skipped"))

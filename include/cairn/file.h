@@ -81,8 +81,9 @@ int cairn_file_write_together(const struct cairn_file *files, size_t n, struct c
  * @path   under the rules of cairn_file_write(); a directory that has other entries than @files, or
  *         some of them and not all, is not replaced
  * @files  @n of them; their paths are names in it
- * Returns 0, or the system's error: -ENOTEMPTY (err: the other entry, if there is one), -ENOTDIR, -ENOENT (no such
- * parent), -EACCES, -ENOSPC, -EFBIG, -EIO, -EINVAL (a file system that cannot exchange names);
+ * Returns 0, or the system's error: -ENOTEMPTY (err: the other entry, if there is one), -ENOTDIR,
+ * -ENOENT (no such parent), -EACCES, -ENOSPC, -EFBIG, -EIO, -EINVAL (a file system that cannot
+ * exchange names);
  * -ENOMEM. @path is then as it was. Threads: any.
  */
 int cairn_file_write_directory(const char *path, const struct cairn_file *files, size_t n,
@@ -102,8 +103,8 @@ int cairn_file_check_directory(const char *path, const char *const *names, size_
  * cairn_file_remove_directory - remove what cairn_file_write_directory() wrote
  *
  * @names  @n of them, at most 8: the files
- * Returns 0, also if there is none. -ENOTEMPTY: it has other entries, or not all files, and all stays. -EINVAL: too
- * many names; otherwise the system's error. Threads: any.
+ * Returns 0, also if there is none. -ENOTEMPTY: it has other entries, or not all files, and all
+ * stays. -EINVAL: too many names; otherwise the system's error. Threads: any.
  */
 int cairn_file_remove_directory(const char *path, const char *const *names, size_t n,
 				struct cairn_err *err);

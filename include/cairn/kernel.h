@@ -121,8 +121,8 @@ int cairn_kernel_bind(struct cairn_kernel *kernel, const struct cairn_binary *bi
  * cairn_kernel_address - where a link-time address is now
  *
  * Returns false before cairn_kernel_bind(), and for code that is not there: the sections .init and
- * .exit of a kernel, the .init of a module, which the kernel frees when they have run. Cost: O(sections
- * of code). Threads: any. Signals: safe.
+ * .exit of a kernel, the .init of a module, which the kernel frees when they have run. Cost:
+ * O(sections of code). Threads: any. Signals: safe.
  */
 bool cairn_kernel_address(const struct cairn_kernel *kernel, struct cairn_vaddr at, uint64_t *ret);
 

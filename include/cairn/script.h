@@ -4,10 +4,10 @@
  *
  *	uprobe:/usr/bin/server:parse /arg1 > 100/ { @[comm, str(arg0)] = hist(arg1); }
  *
- * becomes the probe "/usr/bin/server:parse if $arg2 > 100" with the keys "$comm, str($arg1)" and the
- * histogram "$arg2". A one-liner has probes, a filter, and one block with maps, or with one printf.
- * What is not taken is refused with its name. Nothing is taken with another meaning, but for one: a
- * function's inlined copies are probed, too.
+ * becomes the probe "/usr/bin/server:parse if $arg2 > 100" with the keys "$comm, str($arg1)" and
+ * the histogram "$arg2". A one-liner has probes, a filter, and one block with maps, or with one
+ * printf. What is not taken is refused with its name. Nothing is taken with another meaning, but
+ * for one: a function's inlined copies are probed, too.
  */
 #ifndef CAIRN_SCRIPT_H
 #define CAIRN_SCRIPT_H
@@ -38,8 +38,8 @@ bool cairn_script_is_one(const char *text);
  * cairn_script_parse - what a one-liner means for a trace
  *
  * @ret  freed by cairn_script_free()
- * Returns 0; -EINVAL: a construct that is not taken (err: its name, and where with a caret); -ERANGE:
- * too long; -ENOMEM. Names of functions and parameters are checked by cairn_trace_add().
+ * Returns 0; -EINVAL: a construct that is not taken (err: its name, and where with a caret);
+ * -ERANGE: too long; -ENOMEM. Names of functions and parameters are checked by cairn_trace_add().
  * Cost: the text is read once. Threads: any. Signals: no.
  */
 int cairn_script_parse(const char *text, struct cairn_script **ret, struct cairn_err *err);

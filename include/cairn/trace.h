@@ -190,8 +190,8 @@ struct cairn_trace_opts {
 	 */
 	bool shows_calls;
 	/*
-	 * For the events' own lines and trees of calls; copied. NULL: text without colours. A format
-	 * has none.
+	 * For the events' own lines and trees of calls; copied. NULL: text without colours. A
+	 * format has none.
 	 */
 	const struct cairn_trace_style *style;
 	/*
@@ -244,8 +244,9 @@ void cairn_trace_close(struct cairn_trace *t);
  * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N). A library is
  * searched among the files that the process maps, then in the system's library directories. Without
  * it: the executable of the process or command. A process of another root, as in a container, has
- * PATH in that root; a library that it has not loaded yet is probed when it does. FILE is the end of the declaring source file's
- * path. EXPR is an expression of C over the parameters and $pid, $tid, $cpu, $uid and $cgroup: with
+ * PATH in that root; a library that it has not loaded yet is probed when it does. FILE is the end
+ * of the declaring source file's path. EXPR is an expression of C over the parameters and $pid,
+ * $tid, $cpu, $uid and $cgroup: with
  * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
  * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
  * compared. :str or :hex may come after it, or it is str(p), str(p, N) or buf(p, n). Without a list
@@ -261,12 +262,13 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  * A line's sites, and an offset's, are of the kind CAIRN_SITE_PLACE. A line's function has the
  * variables in scope (cairn_sites_vars()) as parameters, if the probe has an EXPR or a COND; an
- * offset's has none. Without a list none is fetched. An offset is counted from a symbol, without debug information.
+ * offset's has none. Without a list none is fetched. An offset is counted from a symbol, without
+ * debug information.
  *
- * A kernel probe is a kprobe at each site of a function of the running kernel, or of a loaded module.
- * It sees the hits of all processes; with a process or command, those in its system calls and
- * faults, and the interrupts that come meanwhile. Sites in code that the kernel has freed are left
- * out. There is no $ret, no $duration and no stack yet (-EOPNOTSUPP).
+ * A kernel probe is a kprobe at each site of a function of the running kernel, or of a loaded
+ * module. It sees the hits of all processes; with a process or command, those in its system calls
+ * and faults, and the interrupts that come meanwhile. Sites in code that the kernel has freed are
+ * left out. There is no $ret, no $duration and no stack yet (-EOPNOTSUPP).
  *
  * A USDT probe (usdt.h) needs no debug information. Its function is one that has the arguments as
  * parameters, $arg1 and so on, and its instructions as sites of the kind CAIRN_SITE_PLACE. The
@@ -403,8 +405,8 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory differs from the analysed file
  *   -EPERM       not permitted; err has the exact command that would be
- *   -EOPNOTSUPP  the kernel cannot do it; err says which part. A kernel without kprobes is none with
- *                best_effort: then the trace goes on with the sites that are left
+ *   -EOPNOTSUPP  the kernel cannot do it; err says which part. With best_effort a kernel
+ *                without kprobes is no error: the trace goes on with the sites that are left
  *   -ESRCH       the process has ended
  *   -ENOMEM, and the errors of bpf(2), perf_event_open(2) and fork(2)
  * Cost: one system call per file, about 3 microseconds per site.
@@ -715,8 +717,8 @@ struct cairn_aggregate_value {
 	uint64_t n;          /* hits whose number was read */
 	uint64_t unreadable; /* the others: memory that could not be read, or a division by 0 */
 	/*
-	 * Whether there is a number. AVG, MIN, MAX and QUANTILES of no hits have none; nor have SUM and AVG
-	 * after 2^32 hits on one processor, as their sum may have wrapped.
+	 * Whether there is a number. AVG, MIN, MAX and QUANTILES of no hits have none; nor have SUM
+	 * and AVG after 2^32 hits on one processor, as their sum may have wrapped.
 	 */
 	bool is_known;
 	struct cairn_number number; /* MIN, MAX; of SUM and AVG the sum; of QUANTILES the largest */
@@ -778,9 +780,9 @@ int cairn_aggregate_key_print(const struct cairn_trace *t, const struct cairn_ag
 /*
  * cairn_aggregate_key_stack - the stack of a key $stack; of $caller the caller's frame
  *
- * Returns NULL for another key, for the caller of an inlined copy, which cairn_aggregate_key_print()
- * has, and without memory. Without frames, there was no room for the stack. Borrowed until the next
- * call, or a call that takes over hits.
+ * Returns NULL for another key, for the caller of an inlined copy, which
+ * cairn_aggregate_key_print() has, and without memory. Without frames, there was no room for the
+ * stack. Borrowed until the next call, or a call that takes over hits.
  */
 const struct cairn_thread_stack *
 cairn_aggregate_key_stack(struct cairn_trace *t, const struct cairn_aggregate_row *row, uint32_t i);
@@ -796,10 +798,10 @@ bool cairn_aggregate_key_is_cut(const struct cairn_trace *t, const struct cairn_
  *
  * To be called some times a second. The slowdown is the cost of the hits over the processor time of
  * the traced process; of all processes of the machine if the trace is not of one process, since
- * others that have the file mapped run into the probes, too. A hit costs a trap, measured on a child that is thrown away, and the run of the kernel's program,
- * which the kernel measures. If the slowdown is more than @max, one of so many hits is taken from
- * then on; if that is not enough, the probes are removed. Nothing is done while the hits take less
- * than a fiftieth of one processor.
+ * others that have the file mapped run into the probes, too. A hit costs a trap, measured on a
+ * child that is thrown away, and the run of the kernel's program, which the kernel measures. If the
+ * slowdown is more than @max, one of so many hits is taken from then on; if that is not enough, the
+ * probes are removed. Nothing is done while the hits take less than a fiftieth of one processor.
  *
  * @max  0.1: a tenth more processor time than without the trace
  * Returns 0. Negative, and nothing is done: -EOPNOTSUPP: the kernel does not measure, or the probes
@@ -857,8 +859,8 @@ struct cairn_trace_counts {
 	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
 	uint64_t undrawn; /* hits that sampling left out; whether the condition held is not known */
 	/*
-	 * Of a trace that shows calls: entries that found no room. Their calls are among the others,
-	 * as what counts there is the return.
+	 * Of a trace that shows calls: entries that found no room. Their calls are among the
+	 * others, as what counts there is the return.
 	 */
 	uint64_t entries_lost;
 };

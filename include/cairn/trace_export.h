@@ -42,10 +42,10 @@ int cairn_perfetto_begin(struct cairn_perfetto *p, FILE *out);
 /*
  * cairn_perfetto_event - one event, with its thread and process if they are new
  *
- * A call of a trace that shows calls begins a slice, and its return ends it. An event with the value
- * $duration is a slice, any other one an instant. A slice without a return ends when its thread is
- * seen outside of the call; if it never is, the file has no end of it, and Perfetto shows that. A
- * call whose entry was lost is a slice in another track of the thread.
+ * A call of a trace that shows calls begins a slice, and its return ends it. An event with the
+ * value $duration is a slice, any other one an instant. A slice without a return ends when its
+ * thread is seen outside of the call; if it never is, the file has no end of it, and Perfetto shows
+ * that. A call whose entry was lost is a slice in another track of the thread.
  *
  * Returns 0, -ENOMEM, or a negative errno from @out.
  */

@@ -4,13 +4,13 @@
 processes with very many mappings."""
 
 import collections
-import contextlib
 import json
 import os
 import re
 import subprocess
 import threading
 
+from cgroups import cgroup
 from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, compile_c, expect, folder, main,
                     need_root, run)
 from profiling import profile
@@ -146,27 +146,6 @@ def samples_that_find_no_room_are_counted_and_shown():
     expect(f"{s['lost']} sample" in r.err, r)
     r = profile("-c", path, "--ring", "4", "-F", "999", "--no-cache", seconds=240)
     expect(r.status == 0 and re.search(r"samples?, [1-9]\d* lost", r.out), r)
-
-
-@contextlib.contextmanager
-def cgroup():
-    """A new directory of cgroup v2, in a mount of our own if there is none."""
-    need_root()
-    top = os.path.join(folder(), "cgroup")
-    os.makedirs(top, exist_ok=True)
-    if subprocess.run(["mount", "-t", "cgroup2", "none", top], capture_output=True,
-                      check=False).returncode:
-        raise Skip("cgroup v2 cannot be mounted here")
-    path = os.path.join(top, f"cairn-test-{os.getpid()}")
-    try:
-        try:
-            os.mkdir(path)
-        except OSError as e:
-            raise Skip(f"a cgroup cannot be made here: {e}") from e
-        yield path
-        os.rmdir(path)
-    finally:
-        subprocess.run(["umount", top], check=False)
 
 
 @claim

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 
+from cgroups import cgroup
 from claims import (CAIRN, Skip, claim, claim_each, compile_c, expect, folder, main, need,
                     need_root, run)
 from tracing import trace
@@ -229,28 +230,6 @@ def processes_are_traced_by_name_also_those_that_start_later():
     expect(r.status != 0 and "1 to 15 bytes" in r.err, r)
 
 
-@contextlib.contextmanager
-def cgroup():
-    """A new directory of cgroup v2, in a mount of our own if there is none."""
-    need_root()
-    top = os.path.join(folder(), "cgroup")
-    os.makedirs(top, exist_ok=True)
-    if subprocess.run(["mount", "-t", "cgroup2", "none", top], capture_output=True,
-                      check=False).returncode:
-        raise Skip("cgroup v2 cannot be mounted here")
-    path = os.path.join(top, f"cairn-trace-{os.getpid()}")
-    try:
-        try:
-            os.makedirs(os.path.join(path, "inner"))
-        except OSError as e:
-            raise Skip(f"a cgroup cannot be made here: {e}") from e
-        yield path
-        os.rmdir(os.path.join(path, "inner"))
-        os.rmdir(path)
-    finally:
-        subprocess.run(["umount", top], check=False)
-
-
 def move(process, directory):
     with open(os.path.join(directory, "cgroup.procs"), "w", encoding="ascii") as file:
         file.write(str(process.pid))
@@ -259,7 +238,7 @@ def move(process, directory):
 @claim
 def processes_of_a_cgroup_are_traced_and_of_those_below_it():
     probe = f"{program()}:tick"
-    with cgroup() as inside:
+    with cgroup("inner") as inside:
         inner = os.path.join(inside, "inner")
         with ticking() as one, ticking("fork") as two, ticking():
             move(one, inside)
@@ -289,7 +268,7 @@ def processes_of_a_cgroup_are_traced_and_of_those_below_it():
 
 @claim
 def a_cgroup_that_is_made_again_is_followed():
-    with cgroup() as inside:
+    with cgroup("inner") as inside:
         inner = os.path.join(inside, "inner")
         with tracing("--cgroup", inner, f"{program()}:tick") as t:
             with ticking() as one:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which probes may be moved: every condition of the proof in src/live/trace/place/move.c, each broken
- * once.
+ * Which probes may be moved: every condition of the proof in src/live/trace/place/move.c, each
+ * broken once.
  */
 #include <setjmp.h>
 #include <stdarg.h>

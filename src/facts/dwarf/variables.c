@@ -9,11 +9,12 @@
  *	DW_OP_addr 0x4030; DW_OP_plus_uconst 8	one of several that Clang merged
  *	DW_OP_const8u 16; DW_OP_form_tls_address	_Thread_local int counter;
  *
- * The compiler leaves out the location of a variable that it folded, and the linker leaves 0 in that
- * of one that it dropped. Such a variable still hides others of its name, and is listed.
+ * The compiler leaves out the location of a variable that it folded, and the linker leaves 0 in
+ * that of one that it dropped. Such a variable still hides others of its name, and is listed.
  *
- * No section lists them by name, so all units are walked, and every variable is compared. One that is defined apart from its declaration (a member of a class, or
- * of a function that was inlined) has its name in another DIE.
+ * No section lists them by name, so all units are walked, and every variable is compared. One that
+ * is defined apart from its declaration (a member of a class, or of a function that was inlined)
+ * has its name in another DIE.
  */
 #include "dwarf/variables.h"
 
@@ -166,8 +167,8 @@ static bool has_name(struct scan *s)
 }
 
 /*
- * A variable without a place is listed where it hides others. The copies of a function are left out:
- * they have the variables of its abstract description.
+ * A variable without a place is listed where it hides others. The copies of a function are left
+ * out: they have the variables of its abstract description.
  */
 static bool hides_others(struct scan *s, const struct dw_variable *v)
 {

@@ -110,7 +110,8 @@ static struct cairn_loc_step step_with(enum cairn_loc_op op, int slot)
  * thread has from its start. The entry before the first one has the number of entries.
  *
  * Blocks of libraries that were loaded later are refused: after dlclose() an entry may be that of
- * another library. Where there is no block, the address is in the first page, which no program maps.
+ * another library. Where there is no block, the address is in the first page, which no program
+ * maps.
  */
 static int in_module(const struct globals *g, const struct elf_thread_place *place,
 		     struct cairn_location *ret, struct cairn_err *err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Module trace sets user probes at the sites of functions and reads typed events from them.
+ * Module trace sets probes at the sites of functions, of programs or of the kernel, and reads typed events from them.
  *
  * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c      open, add, close, and the public data
  *	plan.c      probe x sites -> sites and programs (offline)
- *	place/      a probe's text -> a file, a function, sites; the instruction that is probed; is the
+ *	place/      a probe's text -> a file, a function, sites; the instruction that is probed; is
+ *	the
  *	            running code the analysed code
  *	expr/       a probe's text -> typed expressions -> fetch operations
  *	fetch/      fetch programs: assembled; run in plain C, for constants and tests; as text
@@ -266,7 +267,8 @@ int resolve_symbol(struct cairn_trace *t, const struct trace_file *f, const char
 		   struct trace_targets *ret, struct cairn_err *err);
 
 /*
- * After resolve_symbol() found nothing: the error @code, that the debug information gave, completed.
+ * After resolve_symbol() found nothing: the error @code, that the debug information gave,
+ * completed.
  */
 int no_symbol(const struct trace_file *f, const char *spec, int code, struct cairn_err *err);
 

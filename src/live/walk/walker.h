@@ -22,9 +22,11 @@
  *	walker.c         all of it
  *	files.c          files by number, and their tables; identity.c: have they been written again
  *	command.c        the files of a command that does not run yet
- *	tables.c         unwind tables in maps, whose blocks are in chunks.c; gaps.c: room of files that
+ *	tables.c         unwind tables in maps, whose blocks are in chunks.c; gaps.c: room of files
+ *	that
  *	                 are gone
- *	watched.c        processes and their mappings; watched_dated.c, watched_known.c, watched_made.c,
+ *	watched.c        processes and their mappings; watched_dated.c, watched_known.c,
+ *	watched_made.c,
  *	                 watched_past.c, watched_publish.c, watched_recover.c, watched_regions.c
  *	made_read.c, made_pages.c, tables_made.c  rows of code made at run time
  *	bpf/             the walk itself
@@ -94,7 +96,8 @@ int walker_know_command(struct walker *w, const char *program, struct cairn_err 
  */
 int walker_prepare(struct walker *w, int timeout_ms, struct cairn_err *err);
 /*
- * The same until all are made, or for 2 s, 100 ms of all processes: the first stacks need them. 0 or
+ * The same until all are made, or for 2 s, 100 ms of all processes: the first stacks need them. 0
+ * or
  * -ENOMEM.
  */
 int walker_wait_for_tables(struct walker *w, struct cairn_err *err);

@@ -2,9 +2,9 @@
 /*
  * From buckets to quantiles
  *
- * The quantile of a share is the number with the rank share * n, rounded up. The bucket of this rank
- * is exact. Of a bucket that has more than one number the middle is taken, unless the largest number
- * of all is below it.
+ * The quantile of a share is the number with the rank share * n, rounded up. The bucket of this
+ * rank is exact. Of a bucket that has more than one number the middle is taken, unless the largest
+ * number of all is below it.
  */
 #include "trace/aggregate/aggregate.h"
 #include "trace/quantile.h"

@@ -4,8 +4,9 @@
  *
  * A hit costs the traced process a trap and the run of the kernel's program. The kernel counts runs
  * and their time; the trap was measured on a child. Their sum over the processor time of the traced
- * process, or of the machine where other processes run into the probes, too, is the slowdown. A process that mostly sleeps has little processor time, so nothing is
- * done while all hits together take less than a fiftieth of one processor.
+ * process, or of the machine where other processes run into the probes, too, is the slowdown. A
+ * process that mostly sleeps has little processor time, so nothing is done while all hits together
+ * take less than a fiftieth of one processor.
  *
  * What can be saved by taking some of the hits is the program's time. If the traps alone are too
  * many, only removing the probes helps.
@@ -203,8 +204,8 @@ int cairn_trace_guard(struct cairn_trace *t, double max, struct cairn_trace_load
 	g->time_ns = now;
 	g->cpu_ns = traced_cpu_ns(t);
 	read_programs(t->kernel, g);
-	/* The time of a process that has ended is not known any more. */
-	if (!before.time_ns || g->cpu_ns < before.cpu_ns)
+	/* 0, or less than before: it is not known, as that of a process that has ended. */
+	if (!before.time_ns || !g->cpu_ns || g->cpu_ns < before.cpu_ns)
 		return 0;
 	int e = end_window(t, &before, &w);
 	if (e < 0)

@@ -2,8 +2,8 @@
 /*
  * Probes of the running kernel
  *
- * A trace has probes of the kernel or of programs. A place in the kernel is a kprobe, and the source
- * of answers is the caller's (find_kernel of the options).
+ * A trace has probes of the kernel or of programs. A place in the kernel is a kprobe, and the
+ * source of answers is the caller's (find_kernel of the options).
  */
 #ifndef TRACE_IN_KERNEL_H
 #define TRACE_IN_KERNEL_H
@@ -41,8 +41,8 @@ int in_kernel_check_sites(const struct cairn_trace *t, const struct trace_probe 
 			  struct cairn_err *err);
 
 /*
- * in_kernel_check - before anything is attached: whether the kernel has kprobes and allows them, and
- * the modules are loaded
+ * in_kernel_check - before anything is attached: whether the kernel has kprobes and allows them,
+ * and the modules are loaded
  *
  * Returns 0; -EOPNOTSUPP without best effort; -EPERM; -ESTALE.
  */

@@ -4,7 +4,8 @@
  *
  *	/usr/bin/redis-server:db.c:88		a line of a file, whatever function has it
  *	/usr/bin/redis-server:lookupKey:88	a line of a function, in its body and all copies
- *	/usr/bin/redis-server:lookupKey+0x1c	an instruction of the body; needs no debug information
+ *	/usr/bin/redis-server:lookupKey+0x1c	an instruction of the body; needs no debug
+ *	information
  *
  * The instructions become the sites of a made-up function, as those of a USDT probe do.
  */
@@ -82,8 +83,8 @@ static uint32_t take_places(const struct cairn_lines *lines, struct cairn_line *
 /* ---- variables ---- */
 
 /*
- * The variables of all sites by name: what a function has as parameters. Globals, which are the last,
- * are found by their names.
+ * The variables of all sites by name: what a function has as parameters. Globals, which are the
+ * last, are found by their names.
  */
 struct names {
 	VEC(struct cairn_param) v;

@@ -7,10 +7,11 @@
  *	             | ( "usdt" | "U" ) ":" PATH ":" [ PROVIDER ":" ] NAME
  *	statement  := "@" [ name ] [ "[" expr { "," expr } "]" ] ( "=" aggregate | "++" )
  *	             | "printf" "(" "text" { "," expr } ")" | "print" "(" expr ")"
- *	aggregate  := ( "count" | "sum" | "avg" | "min" | "max" | "hist" | "lhist" | "stats" ) "(" ... ")"
+ *	aggregate  := ( "count" | "sum" | "avg" | "min" | "max" | "hist" | "lhist" | "stats" ) "("
+ *	... ")"
  *
- * Expressions are not parsed here but rewritten word by word: arg0 becomes $arg1, comm $comm, and so
- * on. They are parsed where all expressions of a trace are. A word that means nothing here, or
+ * Expressions are not parsed here but rewritten word by word: arg0 becomes $arg1, comm $comm, and
+ * so on. They are parsed where all expressions of a trace are. A word that means nothing here, or
  * something else, is refused with its name, so nothing is taken that would have another meaning.
  */
 #include <ctype.h>
@@ -508,8 +509,8 @@ static void take_aggregate(struct reader *r)
 }
 
 /*
- * Stacks stand alone, and so do names of the probe: each function has rows of its own in any case, so
- * the key is "".
+ * Stacks stand alone, and so do names of the probe: each function has rows of its own in any case,
+ * so the key is "".
  */
 static const char *take_key(struct reader *r)
 {

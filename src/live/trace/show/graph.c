@@ -4,8 +4,8 @@
  *
  * Each thread has the calls that were seen to begin. An event at depth d is within d of them; what
  * is open beyond that has ended without an event. The newest entry is kept back: if the next event
- * is its return, both are one line. A return belongs to an entry only if it says the same time of it:
- * between the two that are there, others may have been lost.
+ * is its return, both are one line. A return belongs to an entry only if it says the same time of
+ * it: between the two that are there, others may have been lost.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,8 @@
  *
  * A stack of a key is needed until the key's row is shown. There are at most as many as rows, and a
  * row's stack comes before its row. So without intervals the first ones are kept, and those that
- * come when there can be no new row are not. With intervals, generations change between two of them.
+ * come when there can be no new row are not. With intervals, generations change between two of
+ * them.
  */
 #include <errno.h>
 #include <string.h>

@@ -105,7 +105,8 @@ void stacks_free(struct trace_stacks *s); /* takes NULL */
 int stacks_prepare(struct cairn_trace *t, struct cairn_err *err);
 /*
  * The program is loaded, and the command is forked: maps are kept up to date from now on. Waits a
- * moment for unwind tables. @seen_fd: the map of the stacks that were sent. Returns 0; -ENOMEM, -ESRCH, -EACCES, the errors of perf_event_open(2).
+ * moment for unwind tables. @seen_fd: the map of the stacks that were sent. Returns 0; -ENOMEM,
+ * -ESRCH, -EACCES, the errors of perf_event_open(2).
  */
 int stacks_open(struct cairn_trace *t, const struct walker_maps *maps, int seen_fd,
 		struct cairn_err *err);
