@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -740,6 +741,8 @@ static int run_probes(struct trace_values *values, const struct operands *operan
 
 	if (status)
 		return status;
+	/* One thread prints. */
+	__fsetlocking(stdout, FSETLOCKING_BYCALLER);
 	session.wish.many = true;
 	session.wish.debug_dirs = values->debug_dirs;
 	session.wish.jobs = (unsigned int)values->jobs;
