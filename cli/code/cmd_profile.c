@@ -2,6 +2,7 @@
 /* cairn profile: where processes spend their time, with whole stacks, as they run. */
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -295,14 +296,23 @@ static char *title_of(const struct profile_values *v)
 	return fclose(out) == 0 ? title : NULL;
 }
 
-static int write_outputs(const struct profile_values *v, const struct profile_run *run)
-{
-	char *title = title_of(v);
-	int status = profile_write_all(run->profile, run->type, &v->out,
-				       title ? title : "cairn profile");
+/* Files that are written beside the summary, for which all frames are counted. */
+struct writing {
+	const struct profile_values *values;
+	const struct profile_run *run;
+	pthread_t thread;
+	int status;
+};
 
+static void *write_outputs(void *arg)
+{
+	struct writing *w = arg;
+	char *title = title_of(w->values);
+
+	w->status = profile_write_all(w->run->profile, w->run->type, &w->values->out,
+				      title ? title : "cairn profile");
 	free(title);
-	return status;
+	return NULL;
 }
 
 int profile_push_add(struct push *push, struct cairn_profile *profile)
@@ -321,14 +331,11 @@ static int push_run(struct push *push, struct cairn_profile *profile)
 	return sent == STATUS_YES ? added : sent;
 }
 
-/* The summary first; then the files, whatever the summary says. */
-static int report(const struct profile_values *v, struct profile_run *run)
+static int summarize(const struct profile_values *v, struct profile_run *run)
 {
 	struct cairn_err err = {0};
-	int r, status, written;
+	int r = cairn_profile_shares(run->profile, run->type, &run->shares, &err), status;
 
-	run->type = cairn_profile_n_types(run->profile) - 1;
-	r = cairn_profile_shares(run->profile, run->type, &run->shares, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (v->by_total)
@@ -336,9 +343,25 @@ static int report(const struct profile_values *v, struct profile_run *run)
 	cairn_prof_counts(run->prof, &run->counts);
 	status = profile_report(run, v->json);
 	fflush(stdout);
-	written = write_outputs(v, run);
 	cairn_profile_shares_free(&run->shares);
-	return written != STATUS_YES ? written : status;
+	return status;
+}
+
+/* The files are written whatever becomes of the summary. */
+static int report(const struct profile_values *v, struct profile_run *run)
+{
+	struct writing w = {.values = v, .run = run};
+	bool is_beside;
+	int status;
+
+	run->type = cairn_profile_n_types(run->profile) - 1;
+	is_beside = v->out.n && pthread_create(&w.thread, NULL, write_outputs, &w) == 0;
+	status = summarize(v, run);
+	if (is_beside)
+		pthread_join(w.thread, NULL);
+	else
+		write_outputs(&w);
+	return w.status != STATUS_YES ? w.status : status;
 }
 
 static int name_and_report(const struct profile_values *v, struct profile_run *run)

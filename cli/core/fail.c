@@ -40,10 +40,12 @@ static void keep_json(int status, const char *format, va_list args, const char *
 	if (!json_errors.out || status == STATUS_YES || vasprintf(&text, format, args) < 0)
 		return;
 	if (asprintf(&whole, "%s%s", text, lines) >= 0) {
+		flockfile(j.out); /* Files are written by another thread than the summary. */
 		json_open(&j, NULL, '{');
 		json_text(&j, "error", whole);
 		json_int(&j, "status", status);
 		json_close(&j);
+		funlockfile(j.out);
 		free(whole);
 	}
 	free(text);
