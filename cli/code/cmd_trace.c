@@ -27,6 +27,7 @@
 #include "style.h"
 #include "trace.h"
 #include "trace_aggregate.h"
+#include "trace_emit.h"
 #include "trace_files.h"
 #include "trace_kernel.h"
 #include "trace_sample.h"
@@ -49,6 +50,7 @@ struct trace_values {
 	const char *backend;
 	const char *stack;
 	const char *format, *time, *rotate;
+	const char *emit;
 	const char *debug_file;
 	struct opt_list debug_dirs;
 	struct sidecar_wish wish;
@@ -108,6 +110,9 @@ static const struct opt opts[] = {
 	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when events were lost"},
 	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run),
 	 "show which sites would be attached and which values fetched; needs no privileges"},
+	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb|c", AT(emit),
+	 "print what would be traced as a script for another tool, or a program of C; needs no "
+	 "privileges"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose),
 	 "with --dry-run: show the programs that fetch the values, too"},
 	{0, "str-len", OPT_COUNT, "N", AT(str_len), "show at most N bytes of a string (63)"},
@@ -148,6 +153,8 @@ static const struct example examples[] = {
 	 "the processes of a service, also those that it starts later"},
 	{"sudo cairn trace -k 'vfs_write(file->f_flags:hex, count) if count > 4096'",
 	 "a function of the kernel, in all processes, where it is inlined, too"},
+	{"cairn trace --emit bpftrace -p 1234 'parse(req->size) if req->size > 4096' >parse.bt",
+	 "the same probe for bpftrace, also where the function is inlined"},
 	{"cairn trace --dry-run -p 1234 parse",
 	 "the sites that would be attached, and where each value is read"},
 	{0},
@@ -681,6 +688,8 @@ static int go(const struct trace_values *values, const struct command *command,
 	report_trouble(session);
 	if (status)
 		return status;
+	if (values->emit)
+		return trace_emit(session, values->emit);
 	if (values->dry_run)
 		return trace_plan(session, values->best_effort, values->verbose);
 	status = trace_files_open(&files, session);
@@ -723,6 +732,20 @@ static int check(const struct trace_values *values)
 	return STATUS_YES;
 }
 
+static int check_emit(const struct trace_values *values)
+{
+	const struct emit_values v = {
+		.dry_run = values->dry_run,
+		.json = values->json,
+		.has_output = values->out.n,
+		.has_limit = values->max_events || values->seconds > 0,
+		.time = values->time,
+		.aggregates = &values->aggregates,
+	};
+
+	return values->emit ? trace_emit_check(&v) : STATUS_YES;
+}
+
 static int run_probes(struct trace_values *values, const struct operands *operands)
 {
 	/* clang-format off */
@@ -739,6 +762,8 @@ static int run_probes(struct trace_values *values, const struct operands *operan
 	struct command command = {0};
 	int status = check(values);
 
+	if (!status)
+		status = check_emit(values);
 	if (status)
 		return status;
 	/* One thread prints. */

@@ -13,6 +13,7 @@
 
 #include <cairn/text.h>
 #include <cairn/trace.h>
+#include <cairn/trace_emit.h>
 
 #include "cmd.h"
 #include "demangled.h"
@@ -30,23 +31,6 @@ struct emitter {
 		     const struct cairn_function *function, const struct cairn_site *site,
 		     unsigned int number);
 };
-
-/*
- * "name=" as a tool's argument: letters, digits and _ only, and a parameter without a name gets its
- * number.
- */
-static void identifier(const char *name, uint32_t number, char *buf, size_t size)
-{
-	if (!name) {
-		snprintf(buf, size, "arg%" PRIu32, number + 1);
-		return;
-	}
-	snprintf(buf, size, "%s", name);
-	for (char *at = buf; *at; at++)
-		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-		      (*at >= '0' && *at <= '9')))
-			*at = '_';
-}
 
 /* Probes of perf and tracefs are refused with longer names of arguments (MAX_ARG_NAME_LEN). */
 enum { KERNEL_NAME_MAX = 31 };
@@ -95,17 +79,15 @@ static void bpftrace_site(const struct view *view, const char *path,
 	uint32_t n = 0;
 
 	site_title(function, site, title, sizeof(title));
-	fputs("\nuprobe:\"", view->out);
-	cairn_quote_put(path, CAIRN_QUOTE_BPFTRACE, view->out);
-	fprintf(view->out, "\":0x%" PRIx64 "\n{\n", site->at.v);
-	fputs("\tprintf(\"", view->out);
+	cairn_emit_bpftrace_head(view->out, path, site->at);
+	fputs("{\n\tprintf(\"", view->out);
 	cairn_quote_put(title, CAIRN_QUOTE_FORMAT, view->out);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 		struct scalar scalar = scalar_of(view->types, arg->type);
 		size_t used = strlen(values);
 
-		identifier(arg->name, i, name, sizeof(name));
+		cairn_emit_name(arg->name, i, name, sizeof(name));
 		if (n == BPFTRACE_VALUES_MAX ||
 		    !expr_c(&dialect_bpftrace, &arg->loc, scalar, site->at, expr)) {
 			fprintf(view->out, " %s=<", name);
@@ -152,17 +134,13 @@ static void perf_site(const struct view *view, const char *path,
 		if (!expr_perf(&site->args[i].loc, scalar_of(view->types, site->args[i].type),
 			       site->at, expr))
 			perf_missing(view->out, &site->args[i]);
-	identifier(function->name, 0, name, sizeof(name) - 12);
-	/* A name in a C++ namespace is no event name; the number keeps cut names apart. */
-	fputs("perf probe -q -x '", view->out);
-	cairn_quote_put(path, CAIRN_QUOTE_SH, view->out);
-	fprintf(view->out, "' 'cairn:%s_%u=0x%" PRIx64, name, number, site->at.v);
+	cairn_emit_perf_head(view->out, path, function->name, number, site->at);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 
 		if (!expr_perf(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
 			continue;
-		identifier(arg->name, i, name, KERNEL_NAME_MAX + 1);
+		cairn_emit_name(arg->name, i, name, KERNEL_NAME_MAX + 1);
 		fprintf(view->out, " %s=%s", name, expr);
 	}
 	fputs("'\n", view->out);
@@ -228,7 +206,7 @@ static void tracefs_site(const struct view *view, const char *path,
 		if (!expr_tracefs(&site->args[i].loc, scalar_of(view->types, site->args[i].type),
 				  site->at, expr))
 			perf_missing(view->out, &site->args[i]);
-	identifier(function->name, 0, name, sizeof(name) - 12);
+	cairn_emit_name(function->name, 0, name, sizeof(name) - 12);
 	/* Of an echo, dash would take the backslash of a constant for an escape. */
 	fprintf(view->out, "printf '%%s\\n' 'p:cairn/%s_%u 0x%" PRIx64, name, number, at);
 	for (uint32_t i = 0; i < site->n_args; i++) {
@@ -236,7 +214,7 @@ static void tracefs_site(const struct view *view, const char *path,
 
 		if (!expr_tracefs(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
 			continue;
-		identifier(arg->name, i, name, KERNEL_NAME_MAX + 1);
+		cairn_emit_name(arg->name, i, name, KERNEL_NAME_MAX + 1);
 		fprintf(view->out, " %s=%s", name, expr);
 	}
 	fputs("' >>kprobe_events\n", view->out);
@@ -258,27 +236,15 @@ static void gdb_begin(const struct view *view, const char *path)
 	fputs("# gdb -p PID -x THIS-FILE\n"
 	      "# gdb -ex 'break main' -ex run -x THIS-FILE -ex continue --args PROGRAM\n"
 	      "set pagination off\n"
-	      "python\n"
-	      "def cairn_break(offset):\n"
-	      "    path = b\"",
+	      "python\n",
+	      view->out);
+	cairn_emit_gdb_address(view->out);
+	fputs("def cairn_break(offset):\n"
+	      "    address = cairn_address(b\"",
 	      view->out);
 	cairn_quote_put(path, CAIRN_QUOTE_PYTHON_BYTES, view->out);
-	/* The kernel writes a newline of a path as \012. */
-	fputs("\".replace(b\"\\n\", b\"\\\\012\")\n"
-	      "    pid = gdb.selected_inferior().pid\n"
-	      "    if not pid:\n"
-	      "        raise gdb.GdbError(\"start the program first: the sites are set in its "
-	      "memory\")\n"
-	      "    for line in open(\"/proc/%d/maps\" % pid, \"rb\"):\n"
-	      "        words = line.rstrip(b\"\\n\").split(None, 5)\n"
-	      "        if len(words) < 6 or words[5] != path:\n"
-	      "            continue\n"
-	      "        start, end = (int(word, 16) for word in words[0].split(b\"-\"))\n"
-	      "        first = int(words[2], 16)\n"
-	      "        if first <= offset < first + end - start:\n"
-	      "            gdb.execute(\"break *%d\" % (start + offset - first), False, True)\n"
-	      "            return\n"
-	      "    raise gdb.GdbError(ascii(path)[2:-1] + \" is not mapped yet\")\n"
+	fputs("\", offset)\n"
+	      "    gdb.execute(\"break *%d\" % address, False, True)\n"
 	      "end\n",
 	      view->out);
 }

@@ -11,6 +11,7 @@
  *	            running code the analysed code
  *	expr/       a probe's text -> typed expressions -> fetch operations
  *	fetch/      fetch programs: assembled; run in plain C, for constants and tests; as text
+ *	emit/       fetch programs as scripts for other tools
  *	attach/     the kernel side: programs, links, which processes, returns of calls, the guard
  *	bpf/        what runs in the kernel; abi.h and quantile.h are shared with it
  *	read/       records -> events, and their time
