@@ -84,6 +84,12 @@ struct dw_types *sites_type_reader(const struct cairn_sites *sites);
 struct site_env;
 
 /*
+ * The environment that evaluates sites, without an index of functions. False: another provider than
+ * the debug information answers.
+ */
+bool sites_debug_info(struct cairn_sites *sites, struct site_env *ret);
+
+/*
  * sites_all_functions - the environment that evaluates sites, with the index of all functions; for
  * sites of the debug information
  *

@@ -22,6 +22,7 @@
  *	extra_entries.c    extra entries of copies: further CFG entries and entry rows
  *	entry_rows.c       the line rows at which duplicated code is entered
  *	copy_code.c        the instructions of a copy
+ *	copy_exits.c       where control leaves a copy
  *	batch.c            sites of many functions, without types
  *	copies.c           all sites of all functions, for callers that write them down
  *

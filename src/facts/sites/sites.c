@@ -229,6 +229,14 @@ static int index_all(struct dwarf_sites *s, struct cairn_err *err)
 	return 0;
 }
 
+bool sites_debug_info(struct cairn_sites *sites, struct site_env *ret)
+{
+	if (sites->ops != &ops)
+		return false;
+	*ret = env_of(own(sites), NULL);
+	return true;
+}
+
 int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);
