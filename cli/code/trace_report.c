@@ -226,6 +226,58 @@ void trace_caveats(const struct cairn_trace *t, FILE *out)
 		    n - shown);
 }
 
+/* The first value that is read at the end of a call and is unavailable at the site; or n_values. */
+static uint32_t value_without_end(const struct cairn_trace_probe *probe,
+				  const struct cairn_trace_site *site)
+{
+	uint32_t i = site->refused || !site->values ? probe->n_values : 0;
+
+	while (i < probe->n_values && !(probe->values[i].at_return && site->values[i].unavailable))
+		i++;
+	return i;
+}
+
+static uint32_t n_without_end(const struct cairn_trace *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++) {
+		const struct cairn_trace_site *site = cairn_trace_site(t, i);
+		const struct cairn_trace_probe *probe = cairn_trace_probe(t, site->probe);
+
+		n += value_without_end(probe, site) < probe->n_values;
+	}
+	return n;
+}
+
+/* The sites whose events do not have what is read at the end of a call. */
+static void report_without_end(const struct cairn_trace *t, FILE *out)
+{
+	uint32_t shown = 0, n = n_without_end(t);
+	char text[1024];
+
+	if (n)
+		say(out,
+		    "what is read at the end of a call is unavailable at %" PRIu32
+		    " of these sites:\n",
+		    n);
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t) && n && shown < REFUSALS_MAX; i++) {
+		const struct cairn_trace_site *site = cairn_trace_site(t, i);
+		const struct cairn_trace_probe *probe = cairn_trace_probe(t, site->probe);
+		uint32_t value = value_without_end(probe, site);
+
+		if (value == probe->n_values)
+			continue;
+		shown++;
+		cairn_site_text(probe->function, site->site, shown_name, text, sizeof(text));
+		say(out, "  %s %s (0x%" PRIx64 "): %s: %s\n", probe->function->name, text,
+		    site->site->at.v, probe->values[value].text, site->values[value].unavailable);
+	}
+	if (n > shown)
+		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n",
+		    n - shown);
+}
+
 /* For a master that forked its workers long ago. */
 static void report_running_children(const struct session *session)
 {
@@ -255,6 +307,7 @@ void trace_attached(const struct session *session, unsigned int n_sites)
 	report_running_children(session);
 	trace_refusals(session->trace, stderr);
 	trace_caveats(session->trace, stderr);
+	report_without_end(session->trace, stderr);
 	fflush(stderr);
 }
 
@@ -510,6 +563,8 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
 	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
+	if (stats->follows)
+		json_uint(&j, "without_end", n_without_end(session->trace));
 	put_counts(&j, &stats->total, session->aggregates, stats->follows);
 	json_uint(&j, "missed", stats->missed);
 	trace_sample_put(&j, session);

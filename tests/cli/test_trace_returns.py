@@ -548,22 +548,26 @@ def what_is_nested_too_deep_is_counted(backend):
 
 
 @claim_each(*BACKENDS[:2])
-def events_of_inlined_copies_say_that_they_have_no_return(backend):
+def events_of_inlined_copies_say_that_they_have_no_result(backend):
     path = compile_c("deep", DEEP, "gcc", ("-O1", "-g"))
     command = ("--backend", backend, "-c", f"{path} 1")
     r = trace(*command, "twice(n, $ret, $duration)")
     expect(
         len(
             re.findall(
-                r"inlined in user\+0x\w+: n=\d, \$ret=<unavailable: where the inlined copy "
-                r"ends is not known>", r.out)) == 4, r)
+                r"inlined in user\+0x\w+: n=\d, \$ret=<unavailable: an inlined copy leaves "
+                r"its result where no convention says>, \$duration=\d+ ns", r.out)) == 4, r)
+    r = trace(*command, "twice(n, $ret)")
+    expect(r.out.count("$ret=<unavailable: where the inlined copy ends is not known>") == 4, r)
+    r = trace(*command, "twice(n, $ret, $duration)")
     for n in range(4):
         expect(
             re.search(rf"twice entry: n={n}, \$ret={2 * n}, \$duration=\d+ ns",
                       r.out), r)
-    for words in (("twice if $ret > 2", ), ("--hist", "$duration", "twice")):
-        r = trace(*command, *words, status=1)
-        expect("where the inlined copy ends is not known" in r.err, r)
+    r = trace(*command, "twice if $ret > 2", status=1)
+    expect("where the inlined copy ends is not known" in r.err, r)
+    r = trace(*command, "twice if $ret > 2 && $duration > 0", status=1)
+    expect("an inlined copy leaves its result where no convention says" in r.err, r)
     r = trace(*command, "--best-effort", "--sum", "$ret", "twice")
     expect("1 of 2 sites" in r.err and re.search(r"^ +12$", r.out, re.M), r)
 

@@ -10,6 +10,7 @@
 #include "trace/show/format.h"
 #include "trace/attach/guard.h"
 #include "trace/place/in_kernel.h"
+#include "trace/attach/copies.h"
 #include "trace/attach/kernel.h"
 #include "trace/place/move.h"
 #include "trace/attach/returns.h"
@@ -115,6 +116,7 @@ static void close_file(struct trace_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	mover_free(f->mover);
+	copies_forget_file(f);
 	code_walk_fini(&f->walk);
 	if (f->kernel)
 		return;
@@ -352,7 +354,8 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 	struct trace_file *file = NULL;
 	int e = try_add(t, probe, &file, err);
 
-	if (can_ask_again(file) && (e < 0 || cairn_sidecar_sites_lost(file->sites))) {
+	if (can_ask_again(file) &&
+	    (e < 0 || file->wants_debug_info || cairn_sidecar_sites_lost(file->sites))) {
 		t->probes.n = n_probes;
 		t->sites.n = n_sites;
 		e = resolve_again(t, file, err);

@@ -418,11 +418,21 @@ static const uint8_t *fold_constant(struct cairn_trace *t, struct fetch_program 
 	return bytes;
 }
 
-static const char *reason_for(struct cairn_trace *t, const struct cairn_function *f, uint32_t param,
-			      const char *text, enum cairn_unavailable why)
+/* Of a copy's end more may be known than that it is not known. */
+static const char *reason_at(const struct trace_site *site, enum cairn_unavailable why)
 {
+	bool has_more = why == CAIRN_UNAVAIL_NO_END && site->no_end;
+
+	return has_more ? site->no_end : cairn_unavailable_text(why);
+}
+
+static const char *reason_for(struct cairn_trace *t, const struct trace_probe *p,
+			      const struct trace_site *site, uint32_t param, const char *text,
+			      enum cairn_unavailable why)
+{
+	const struct cairn_function *f = p->pub.function;
 	const char *name = param < f->n_params ? f->params[param].name : NULL;
-	const char *what = cairn_unavailable_text(why);
+	const char *what = reason_at(site, why);
 
 	if (!name || !strcmp(name, text))
 		return arena_printf(&t->arena, "%s is unavailable: %s", text, what);
@@ -469,9 +479,9 @@ static void note_unavailable(struct cairn_trace *t, const struct trace_probe *p,
 {
 	const struct cairn_trace_value *v = &p->pub.values[i];
 
-	site->slots[i].unavailable = cairn_unavailable_text(why);
+	site->slots[i].unavailable = reason_at(site, why);
 	if (v->listed && why != CAIRN_UNAVAIL_NO_END && !site->pub.refused)
-		site->pub.refused = reason_for(t, p->pub.function, c->culprit, v->text, why);
+		site->pub.refused = reason_for(t, p, site, c->culprit, v->text, why);
 }
 
 static void compile_values(struct cairn_trace *t, const struct trace_probe *p,
@@ -521,10 +531,10 @@ static void compile_parts(struct cairn_trace *t, const struct trace_probe *p,
 		enum cairn_unavailable why = aggregate_compile(p, c, i);
 		if (why == CAIRN_AVAILABLE)
 			continue;
-		site->slots[i].unavailable = cairn_unavailable_text(why);
+		site->slots[i].unavailable = reason_at(site, why);
 		if (!site->pub.refused)
-			site->pub.refused = reason_for(t, p->pub.function, c->culprit,
-						       p->pub.values[i].text, why);
+			site->pub.refused =
+				reason_for(t, p, site, c->culprit, p->pub.values[i].text, why);
 	}
 }
 
@@ -568,8 +578,7 @@ static void compile_if(struct cairn_trace *t, const struct trace_probe *p, struc
 	enum cairn_unavailable why = condition ? compile_condition(c, condition) : CAIRN_AVAILABLE;
 
 	if (why != CAIRN_AVAILABLE && !site->pub.refused)
-		site->pub.refused =
-			reason_for(t, p->pub.function, c->culprit, "the condition", why);
+		site->pub.refused = reason_for(t, p, site, c->culprit, "the condition", why);
 }
 
 /* The numbers that the entry keeps for the return. */
@@ -580,7 +589,7 @@ static void compile_kept_numbers(struct cairn_trace *t, const struct trace_probe
 
 	if (why != CAIRN_AVAILABLE && !site->pub.refused)
 		site->pub.refused =
-			reason_for(t, p->pub.function, c->culprit, "a number of the entry", why);
+			reason_for(t, p, site, c->culprit, "a number of the entry", why);
 }
 
 static int end_program(const struct trace_probe *p, struct fetch_program *program,

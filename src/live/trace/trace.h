@@ -49,7 +49,9 @@ struct traced;
 struct trace_stacks;
 struct aggregates;
 struct aggregate_part;
+struct copy_ends;
 struct probe_returns;
+struct trace_copy;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -73,6 +75,8 @@ struct trace_file {
 	bool was_mapped;    /* by the traced process, as far as was seen */
 	bool is_awaited;    /* a library that no traced process has mapped yet */
 	bool knows_returns, throws;
+	struct copy_ends *ends; /* of inlined copies; NULL: only the debug information knows them */
+	bool knows_ends, wants_debug_info;
 };
 
 /* A constant value of a site: the same for every hit. */
@@ -93,7 +97,10 @@ struct trace_site {
 	bool follows;     /* calls are followed to their return, which has a program, too */
 	uint32_t return_program;
 	const struct cairn_location *result; /* if calls are followed */
-	/* If by_exits: file offsets of the instructions by which the function is left. */
+	/* If it follows an inlined copy; and why it does not, or what of the result is not known. */
+	const struct trace_copy *copy;
+	const char *no_end;
+	/* If by_exits, or a copy: file offsets of the instructions by which the call is left. */
 	uint32_t n_exits;
 	const uint64_t *exits;
 };

@@ -25,11 +25,15 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "trace/attach/copies.h"
 #include "trace/attach/link.h"
 #include "trace/attach/links.h"
 
 /* Levels of halving: 2^20 sites at most, one stack entry for each. */
 #define HALVINGS_MAX 24
+
+/* Which of a site's instructions a group is of. */
+enum group_of { OF_SITES, OF_EXITS, OF_RESETS };
 
 struct group {
 	struct trace_file *file;
@@ -39,7 +43,7 @@ struct group {
 	bool has_semaphores;
 	enum link_follows follows;
 	enum link_moment moment;
-	bool is_of_exits; /* of the sites' exits, and not of the sites */
+	enum group_of of;
 	int program;
 };
 
@@ -83,10 +87,10 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	if (link < 0)
 		return link;
 	int e = keep_link(l, event, link);
-	if (g->moment == LINK_AT_RETURN || g->is_of_exits)
+	if (g->moment == LINK_AT_RETURN || g->of != OF_SITES)
 		return e;
 	for (uint32_t i = 0; !e && i < n; i++)
-		t->sites.p[g->cookies[from + i]]->attached = true;
+		t->sites.p[copies_cookie_site(g->cookies[from + i])]->attached = true;
 	l->n_attached += e ? 0 : n;
 	return e;
 }
@@ -172,7 +176,7 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 		if (is_general(e))
 			return general_error(t, g, e, err);
 		if (n == 1) {
-			e = refuse(t, t->sites.p[g->cookies[from]], e, err);
+			e = refuse(t, t->sites.p[copies_cookie_site(g->cookies[from])], e, err);
 			if (e < 0)
 				return e;
 			continue;
@@ -196,11 +200,16 @@ static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint
 
 static void add_site(struct group *g, const struct trace_site *site, size_t number)
 {
-	if (!g->is_of_exits)
+	const struct trace_copy *copy = site->copy;
+
+	if (g->of == OF_SITES)
 		add_place(g, g->file->kernel ? site->pub.running : site->pub.off.v, site->semaphore,
-			  number);
-	for (uint32_t i = 0; g->is_of_exits && i < site->n_exits; i++)
-		add_place(g, site->exits[i], 0, number);
+			  copies_cookie(number, copy ? copy->entry_frame : 0));
+	for (uint32_t i = 0; g->of == OF_EXITS && i < site->n_exits; i++)
+		add_place(g, site->exits[i], 0,
+			  copies_cookie(number, copy ? copy->exit_frames[i] : 0));
+	if (g->of == OF_RESETS && copy && copy->has_reset)
+		add_place(g, copy->reset, 0, number);
 }
 
 static size_t n_places(const struct cairn_trace *t)
@@ -208,7 +217,7 @@ static size_t n_places(const struct cairn_trace *t)
 	size_t n = 1;
 
 	for (size_t i = 0; i < t->sites.n; i++)
-		n += 1 + t->sites.p[i]->n_exits;
+		n += 2 + t->sites.p[i]->n_exits;
 	return n;
 }
 
@@ -225,7 +234,8 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 		const struct trace_site *site = t->sites.p[i];
 		const struct trace_probe *p = t->probes.p[site->pub.probe];
 		unsigned int class;
-		if (site->pub.refused || p->file != g->file || g->follows != links_follow(p))
+		if (site->pub.refused || p->file != g->file ||
+		    g->follows != links_follow_site(p, site))
 			continue;
 		if (g->moment == LINK_AT_RETURN && !site->follows)
 			continue;
@@ -263,13 +273,31 @@ static int attach_class(struct cairn_trace *t, struct trace_links *l, struct gro
 	return g->n ? attach_group(t, l, g, err) : 0;
 }
 
+/* Probes at hits, on some of the sites' instructions. */
+static int attach_of(struct cairn_trace *t, struct trace_links *l, struct group *g,
+		     enum group_of of, int program, struct cairn_err *err)
+{
+	g->of = of;
+	int e = attach_class(t, l, g, LINK_AT_HIT, program, err);
+	g->of = OF_SITES;
+	return e;
+}
+
 static int attach_by_exits(struct cairn_trace *t, struct trace_links *l, struct group *g,
 			   struct cairn_err *err)
 {
-	g->is_of_exits = true;
-	int e = attach_class(t, l, g, LINK_AT_HIT, l->exit_fds[g->class], err);
-	g->is_of_exits = false;
-	return e ? e : attach_class(t, l, g, LINK_AT_HIT, l->enter_fds[g->class], err);
+	int e = attach_of(t, l, g, OF_EXITS, l->exit_fds[g->class], err);
+
+	return e ? e : attach_of(t, l, g, OF_SITES, l->enter_fds[g->class], err);
+}
+
+static int attach_copies(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			 struct cairn_err *err)
+{
+	int e = attach_of(t, l, g, OF_RESETS, l->copy_reset_fds[g->class], err);
+
+	e = e ? e : attach_of(t, l, g, OF_EXITS, l->copy_exit_fds[g->class], err);
+	return e ? e : attach_of(t, l, g, OF_SITES, l->copy_enter_fds[g->class], err);
 }
 
 /* Returns first, and away last: a call that is seen to begin is seen to end. */
@@ -290,6 +318,9 @@ static int attach_file(struct cairn_trace *t, struct trace_links *l, struct grou
 		g->follows = LINKS_FOLLOW_EXITS;
 		if (e == 0)
 			e = attach_by_exits(t, l, g, err);
+		g->follows = LINKS_FOLLOW_COPIES;
+		if (e == 0)
+			e = attach_copies(t, l, g, err);
 	}
 	return e;
 }

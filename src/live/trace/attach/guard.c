@@ -81,6 +81,9 @@ static void read_programs(const struct trace_kernel *k, struct trace_guard *g)
 		add_program(l->follow_fds[i], g);
 		add_program(l->return_fds[i], g);
 		add_program(l->exit_fds[i], g);
+		add_program(l->copy_enter_fds[i], g);
+		add_program(l->copy_exit_fds[i], g);
+		add_program(l->copy_reset_fds[i], g);
 		if (l->enter_fds[i] != l->follow_fds[i])
 			add_program(l->enter_fds[i], g);
 	}

@@ -16,6 +16,9 @@ struct trace_links {
 	int follow_fds[TRACE_N_CLASSES], return_fds[TRACE_N_CLASSES];
 	/* And for those that follow them by exits.h. */
 	int enter_fds[TRACE_N_CLASSES], exit_fds[TRACE_N_CLASSES];
+	/* And for inlined copies: copies.h. */
+	int copy_enter_fds[TRACE_N_CLASSES], copy_exit_fds[TRACE_N_CLASSES];
+	int copy_reset_fds[TRACE_N_CLASSES];
 	bool has_sessions;
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
@@ -26,13 +29,24 @@ struct trace_links {
 };
 
 /* How a probe's calls are followed. */
-enum link_follows { LINKS_FOLLOW_NONE, LINKS_FOLLOW_RETURNS, LINKS_FOLLOW_EXITS };
+enum link_follows {
+	LINKS_FOLLOW_NONE,
+	LINKS_FOLLOW_RETURNS,
+	LINKS_FOLLOW_EXITS,
+	LINKS_FOLLOW_COPIES, /* of an inlined copy */
+};
 
 static inline enum link_follows links_follow(const struct trace_probe *p)
 {
 	if (!p->returns)
 		return LINKS_FOLLOW_NONE;
 	return p->by_exits ? LINKS_FOLLOW_EXITS : LINKS_FOLLOW_RETURNS;
+}
+
+static inline enum link_follows links_follow_site(const struct trace_probe *p,
+						  const struct trace_site *site)
+{
+	return site->copy ? LINKS_FOLLOW_COPIES : links_follow(p);
 }
 
 /*

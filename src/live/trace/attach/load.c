@@ -60,6 +60,16 @@ static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record, enum
 	return false;
 }
 
+/* Whether copies are followed with records of a size. */
+static bool copies_need(const struct cairn_trace *t, uint32_t n_record)
+{
+	for (size_t i = 0; i < t->sites.n; i++)
+		if (t->sites.p[i]->copy && !t->sites.p[i]->pub.refused &&
+		    t->probes.p[t->sites.p[i]->pub.probe]->n_record == n_record)
+			return true;
+	return false;
+}
+
 static bool follows_calls(const struct cairn_trace *t)
 {
 	for (size_t i = 0; i < t->probes.n; i++)
@@ -125,6 +135,7 @@ static struct bpf_program *program_of(const struct cairn_trace *t, const struct 
 /* Of probes that follow their calls. */
 struct return_programs {
 	struct bpf_program *session, *enter, *leave, *exit;
+	struct bpf_program *copy_enter, *copy_exit, *copy_reset;
 	struct bpf_map *calls;
 };
 
@@ -133,14 +144,18 @@ static struct return_programs return_programs(const struct cairn_trace *t,
 {
 #define OF_SIZE(n)                                                                                 \
 	if (size == (n) && !t->aggregates)                                                         \
-		return (struct return_programs){bpf->progs.session_##n, bpf->progs.enter_##n,      \
-						bpf->progs.leave_##n, bpf->progs.exit_##n,         \
-						bpf->maps.calls_##n};
+		return (struct return_programs){                                                   \
+			bpf->progs.session_##n,    bpf->progs.enter_##n,                           \
+			bpf->progs.leave_##n,      bpf->progs.exit_##n,                            \
+			bpf->progs.copy_enter_##n, bpf->progs.copy_exit_##n,                       \
+			bpf->progs.copy_reset_##n, bpf->maps.calls_##n};
 #define SUM_OF_SIZE(n)                                                                             \
 	if (size == (n) && t->aggregates)                                                          \
 		return (struct return_programs){                                                   \
-			bpf->progs.sum_session_##n, bpf->progs.sum_enter_##n,                      \
-			bpf->progs.sum_leave_##n, bpf->progs.sum_exit_##n, bpf->maps.calls_##n};
+			bpf->progs.sum_session_##n,    bpf->progs.sum_enter_##n,                   \
+			bpf->progs.sum_leave_##n,      bpf->progs.sum_exit_##n,                    \
+			bpf->progs.sum_copy_enter_##n, bpf->progs.sum_copy_exit_##n,               \
+			bpf->progs.copy_reset_##n,     bpf->maps.calls_##n};
 	TRACE_RETURN_CLASSES(OF_SIZE)
 	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OF_SIZE)
 	return (struct return_programs){0};
@@ -164,6 +179,7 @@ static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf
 	struct return_programs p = return_programs(t, bpf, size);
 	bool by_returns = class_is_needed(t, size, LINKS_FOLLOW_RETURNS);
 	bool by_exits = class_is_needed(t, size, LINKS_FOLLOW_EXITS);
+	bool by_copies = copies_need(t, size);
 
 	choose_program(p.session, by_returns && how.sessions, how);
 	if (p.session && how.sessions)
@@ -171,6 +187,9 @@ static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf
 	choose_program(p.enter, by_exits || (by_returns && !how.sessions), how);
 	choose_program(p.leave, by_returns && !how.sessions, how);
 	choose_program(p.exit, by_exits, how);
+	choose_program(p.copy_enter, by_copies, how);
+	choose_program(p.copy_exit, by_copies, how);
+	choose_program(p.copy_reset, by_copies, how);
 	if (p.calls)
 		bpf_map__set_autocreate(p.calls, by_returns || by_exits);
 }
@@ -534,12 +553,16 @@ static void keep_programs(const struct cairn_trace *t, struct trace_kernel *k)
 		struct return_programs p = return_programs(t, k->bpf, class_sizes[i]);
 		l->program_fds[i] = program_fd(t, k->bpf, i);
 		l->follow_fds[i] = l->return_fds[i] = l->enter_fds[i] = l->exit_fds[i] = -1;
+		l->copy_enter_fds[i] = l->copy_exit_fds[i] = l->copy_reset_fds[i] = -1;
 		if (!p.calls)
 			continue;
 		l->follow_fds[i] = bpf_program__fd(l->has_sessions ? p.session : p.enter);
 		l->return_fds[i] = bpf_program__fd(p.leave);
 		l->enter_fds[i] = bpf_program__fd(p.enter);
 		l->exit_fds[i] = bpf_program__fd(p.exit);
+		l->copy_enter_fds[i] = bpf_program__fd(p.copy_enter);
+		l->copy_exit_fds[i] = bpf_program__fd(p.copy_exit);
+		l->copy_reset_fds[i] = bpf_program__fd(p.copy_reset);
 	}
 }
 
@@ -674,6 +697,8 @@ uint64_t kernel_missed(const struct trace_kernel *k)
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
 		missed += misses(k->links.program_fds[i]) + misses(k->links.follow_fds[i]) +
 			  misses(k->links.return_fds[i]) + misses(k->links.exit_fds[i]) +
+			  misses(k->links.copy_enter_fds[i]) + misses(k->links.copy_exit_fds[i]) +
+			  misses(k->links.copy_reset_fds[i]) +
 			  (k->links.has_sessions ? misses(k->links.enter_fds[i]) : 0);
 	return missed;
 }

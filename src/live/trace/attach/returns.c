@@ -17,6 +17,7 @@
 #include "loc/loc.h"
 #include "sites/convention.h"
 #include "trace/aggregate/aggregate.h"
+#include "trace/attach/copies.h"
 #include "trace/attach/exits.h"
 #include "trace/show/format.h"
 
@@ -277,12 +278,26 @@ static int take_apart(struct cairn_trace *t, struct trace_probe *p, const struct
 	return r;
 }
 
+static bool has_duration(const struct expr *e)
+{
+	return e && (e->special == EXPR_DURATION || has_duration(e->a) || has_duration(e->b) ||
+		     has_duration(e->c));
+}
+
+/* Takes apart an expression of a probe whose returns are needed. */
+static int take(struct cairn_trace *t, struct trace_probe *p, const struct expr **e, uint32_t value,
+		struct cairn_err *err)
+{
+	p->returns->has_duration |= has_duration(*e);
+	return take_apart(t, p, e, value, err);
+}
+
 int returns_take(struct cairn_trace *t, struct trace_probe *p, const struct expr **e,
 		 uint32_t value, struct cairn_err *err)
 {
 	int r = returns_needs(*e) ? own_returns(t, p, err) : 1;
 
-	return r ? (r < 0 ? r : 0) : take_apart(t, p, e, value, err);
+	return r ? (r < 0 ? r : 0) : take(t, p, e, value, err);
 }
 
 int returns_take_bytes(struct cairn_trace *t, struct trace_probe *p, struct probe_value_text *v,
@@ -294,8 +309,8 @@ int returns_take_bytes(struct cairn_trace *t, struct trace_probe *p, struct prob
 		return 0;
 	r = own_returns(t, p, err);
 	if (r == 0)
-		r = take_apart(t, p, (const struct expr **)&v->expr, value, err);
-	return r < 0 ? r : take_apart(t, p, (const struct expr **)&v->n_bytes, value, err);
+		r = take(t, p, (const struct expr **)&v->expr, value, err);
+	return r < 0 ? r : take(t, p, (const struct expr **)&v->n_bytes, value, err);
 }
 
 /* Appends a part of the condition to one of the two. */
@@ -331,7 +346,7 @@ static int split_condition(struct cairn_trace *t, struct trace_probe *p, const s
 	}
 	if (!returns_needs(e))
 		return add_part(t, e, &p->returns->at_entry, err);
-	r = take_apart(t, p, &e, FETCH_CONDITION_FAULT, err);
+	r = take(t, p, &e, FETCH_CONDITION_FAULT, err);
 	return r < 0 ? r : add_part(t, e, &p->returns->at_return, err);
 }
 
@@ -414,8 +429,10 @@ int returns_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct
 	struct abi_param type = {.type = p->pub.function->return_type};
 	bool is_certain = !p->by_exits || convention_is_word(p->pub.types, type.type);
 
-	if (!p->returns || p->no_returns || site->pub.site->kind != CAIRN_SITE_OUT_OF_LINE)
+	if (!p->returns || p->no_returns)
 		return 0;
+	if (site->pub.site->kind != CAIRN_SITE_OUT_OF_LINE)
+		return copies_plan_site(t, p, site, err);
 	result = arena_alloc(&t->arena, sizeof(*result));
 	if (!result || abi_result(p->pub.types, &type, &t->arena, result) < 0)
 		return err_nomem(err, "a site");

@@ -20,6 +20,7 @@
 
 struct probe_returns {
 	uint32_t n_kept;
+	bool has_duration; /* $duration is needed, which inlined copies may have */
 	struct {
 		const struct expr *expr;
 		uint8_t value; /* as fetch_op.value */

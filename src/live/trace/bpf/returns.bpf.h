@@ -199,33 +199,18 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 		bpf_ringbuf_submit(rec, wakeup(size));                                             \
 		return 0;                                                                          \
 	}                                                                                          \
-	static __noinline int enter_call_##size(struct work *w,                                    \
-						const struct trace_site_entry *entry, __u32 site)  \
+	static __always_inline int begin_call_##size(                                              \
+		struct work *w, const struct trace_site_entry *entry, __u32 site,                  \
+		struct trace_calls_##size *c, __u64 frame)                                         \
 	{                                                                                          \
-		struct trace_calls_##size *c;                                                      \
-		__u64 at;                                                                          \
+		__u64 at = c->n;                                                                   \
                                                                                                    \
-		c = own_calls_##size(1);                                                           \
-		if (!c) {                                                                          \
-			count(entry->probe, LOST);                                                 \
-			return 1;                                                                  \
-		}                                                                                  \
-		if (is_apart_##size(c, w->run->m.file[FETCH_FILE_SP])) {                           \
-			if (is_wanted(w, entry))                                                   \
-				count(entry->probe, APART);                                        \
-			return 1;                                                                  \
-		}                                                                                  \
-		/* Before the condition: also a call that is not wanted takes the frame. */        \
-		forget_##size(c, w->run->m.file[FETCH_FILE_SP] + !is_tail_call(w->run));           \
-		if (!is_wanted(w, entry))                                                          \
-			return 1;                                                                  \
-		at = c->n;                                                                         \
 		opaque(at);                                                                        \
 		if (at >= TRACE_DEPTH(size)) {                                                     \
 			count(entry->probe, TOO_DEEP);                                             \
 			return 1;                                                                  \
 		}                                                                                  \
-		c->at[at].call.frame = w->run->m.file[FETCH_FILE_SP];                              \
+		c->at[at].call.frame = frame;                                                      \
 		c->at[at].call.site = site;                                                        \
 		c->n = at + 1;                                                                     \
 		w->rec = c->at[at].record;                                                         \
@@ -241,6 +226,27 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 			send_entry_##size(w, entry, site, c->at[at].call.time_ns);                 \
 		}                                                                                  \
 		return 0;                                                                          \
+	}                                                                                          \
+	static __noinline int enter_call_##size(struct work *w,                                    \
+						const struct trace_site_entry *entry, __u32 site)  \
+	{                                                                                          \
+		struct trace_calls_##size *c;                                                      \
+                                                                                                   \
+		c = own_calls_##size(1);                                                           \
+		if (!c) {                                                                          \
+			count(entry->probe, LOST);                                                 \
+			return 1;                                                                  \
+		}                                                                                  \
+		if (is_apart_##size(c, w->run->m.file[FETCH_FILE_SP])) {                           \
+			if (is_wanted(w, entry))                                                   \
+				count(entry->probe, APART);                                        \
+			return 1;                                                                  \
+		}                                                                                  \
+		/* Before the condition: also a call that is not wanted takes the frame. */        \
+		forget_##size(c, w->run->m.file[FETCH_FILE_SP] + !is_tail_call(w->run));           \
+		if (!is_wanted(w, entry))                                                          \
+			return 1;                                                                  \
+		return begin_call_##size(w, entry, site, c, w->run->m.file[FETCH_FILE_SP]);        \
 	}                                                                                          \
 	/* A hit that is no call: how deep it is. */                                               \
 	static __noinline int note_depth_##size(struct run *r)                                     \

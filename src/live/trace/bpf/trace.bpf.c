@@ -596,6 +596,7 @@ TRACE_CLASSES(HIT_PROGRAM)
 
 #include "aggregate.bpf.h"
 #include "returns.bpf.h"
+#include "copies.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)

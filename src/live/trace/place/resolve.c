@@ -27,6 +27,7 @@
 #include "trace/place/foreign.h"
 #include "trace/place/overload.h"
 #include "trace/place/in_kernel.h"
+#include "trace/attach/copies.h"
 #include "trace/attach/kernel.h"
 
 /* Names shown for an ambiguous or unknown function. */
@@ -102,6 +103,7 @@ int resolve_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err 
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	/* Earlier probes go on using the sidecar's facts. */
+	copies_forget_file(f);
 	f->sidecar_sites = f->sites;
 	f->sites = NULL;
 	return open_debug_info(t, f, err);

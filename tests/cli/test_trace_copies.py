@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""$duration of inlined copies, held against what a program logs of its own calls."""
+
+import json
+import re
+
+import tracing
+from claims import claim, claim_each, cairn, compile_c, expect, main, need, path_of, run
+
+# Every call has a number. Its bounds are the clock's readings around it and in it: the program
+# notes how many there were at its first and last statement. Some calls are left by longjmp().
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+enum { MAX = 100000, READS = 400000 };
+static struct { int function; volatile long first, last; } calls[MAX];
+static uint64_t reads[READS];
+static volatile long n_reads, n_calls = 1, sink;
+static jmp_buf point;
+static uint64_t seed = 88172645463325252ull;
+#define NO __attribute__((noinline, noclone))
+#define IN static inline __attribute__((always_inline))
+#define FIRST calls[id].first = n_reads
+#define LAST calls[id].last = n_reads
+static NO void tick(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	reads[n_reads++] = t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+static NO unsigned draw(unsigned n)
+{
+	seed ^= seed << 13; seed ^= seed >> 7; seed ^= seed << 17;
+	return (seed >> 33) % n;
+}
+static NO long next(int function)
+{
+	long id = n_calls++;
+	calls[id].function = function;
+	tick();
+	return id;
+}
+static NO void leave(void) { if (!draw(3)) longjmp(point, 1); }
+static NO long walk(long n);
+IN long leaf(long id, long n) { FIRST; sink = n * 7; LAST; return n + 1; }
+IN long loop(long id, long n) { FIRST; for (int i = 0; i < (n & 7); i++) sink += i * n; LAST; return sink; }
+IN long early(long id, long n)
+{
+	FIRST;
+	if (n & 1) { LAST; return n; }
+	tick();
+	if (n & 2) { LAST; return 3; }
+	LAST;
+	leave();
+	return n * 3;
+}
+IN long deep(long id, long n) { FIRST; long r = n > 0 ? walk(n - 1) : 5; LAST; return r; }
+IN long outer(long id, long n) { FIRST; n += leaf(next(0), n); n ^= loop(next(1), n); LAST; tick(); LAST; return n; }
+IN long cases(long id, long n)
+{
+	FIRST;
+	switch (n & 7) {
+	case 0: sink = 5; break; case 1: tick(); break; case 2: sink += n; break;
+	case 3: n *= 3; break; case 4: LAST; return 4; case 5: sink -= n; break; default: tick();
+	}
+	LAST;
+	return n;
+}
+long (*volatile body)(long, long) = loop;
+static NO long one(long n)
+{
+	long r = leaf(next(0), n);
+	if (draw(2))
+		r += early(next(2), n);
+	for (int i = draw(5); i > 0; i--)
+		r ^= loop(next(1), r);
+	return r;
+}
+static NO long two(long n)
+{
+	long r = n;
+	while (draw(3)) {
+		if (r & 1)
+			r += outer(next(4), n);
+		r++;
+	}
+	return n & 4 ? early(next(2), r) : loop(next(1), r);
+}
+static NO long walk(long n)
+{
+	long r = n & 1 ? one(n) : two(n);
+	r += body(next(1), n);
+	if (draw(3))
+		return deep(next(3), n);
+	return r;
+}
+static NO long switched(long n) { return cases(next(5), n) + 1; }
+static NO long caught(long n)
+{
+	jmp_buf here;
+	volatile long r = 1;
+	if (!setjmp(here))
+		r = n;
+	if (n & 1)
+		early(next(2), n & ~2);
+	tick();
+	return r;
+}
+int main(int argc, char **argv)
+{
+	FILE *out;
+	long wanted = atol(argv[2]);
+	tick();
+	while (n_calls < wanted) {
+		if (setjmp(point))
+			tick();
+		walk(draw(9));
+		switched(draw(9));
+		caught(draw(9));
+	}
+	tick();
+	out = fopen(argv[1], "w");
+	fprintf(out, "{\"reads\": [");
+	for (long i = 0; i < n_reads; i++)
+		fprintf(out, "%s%lu", i ? "," : "", reads[i]);
+	fprintf(out, "], \"calls\": [");
+	for (long i = 1; i < n_calls; i++)
+		fprintf(out, "%s[%d,%ld,%ld]", i > 1 ? "," : "", calls[i].function, calls[i].first, calls[i].last);
+	fprintf(out, "]}\n");
+	return fclose(out);
+}
+"""
+
+FUNCTIONS = ("leaf", "loop", "early", "deep", "outer", "cases")
+N_CALLS = 3000
+
+
+def program(compiler, level="-O2"):
+    need(compiler)
+    return compile_c(f"copies{level}", PROGRAM, compiler, (level, "-g"))
+
+
+def log_path():
+    return path_of("copies.log")
+
+
+def trace(path, *words, status=0, cache="--no-cache"):
+    r = tracing.trace(cache, "--best-effort", "--json", "--ring", "65536",
+                      "--assume-unmodified", "-c",
+                      f"{path} {log_path()} {N_CALLS}", *words)
+    expect(r.status == status, r)
+    return r
+
+
+def logged():
+    """By number: the function, the least and the largest duration."""
+    with open(log_path(), encoding="utf-8") as file:
+        log = json.load(file)
+    reads, calls = log["reads"], {}
+    for number, (function, first, last) in enumerate(log["calls"], 1):
+        if last:
+            least = reads[last - 1] - reads[first] if last > first else 0
+            calls[number] = (FUNCTIONS[function], least,
+                             reads[last] - reads[first - 1])
+    return calls
+
+
+def objects(r):
+    return [json.loads(line) for line in r.out.splitlines()]
+
+
+def check(events, calls):
+    """Returns the calls that have a duration, and the reasons why others have none."""
+    seen, reasons = {}, {}
+    for event in events:
+        number, duration = event["args"]["id"], event["args"]["$duration"]
+        if isinstance(duration, dict):
+            reasons[event["function"]] = duration["unavailable"]
+            continue
+        function, least, largest = calls[number]
+        expect(number not in seen and function == event["function"],
+               "no such call, or a second one", event)
+        expect(least <= duration <= largest, event, least, largest)
+        seen[number] = duration
+    return seen, reasons
+
+
+@claim_each(("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O2"))
+def durations_of_copies_are_those_that_the_program_logs(which):
+    r = trace(program(*which), *(f"{f}(id, $duration)" for f in FUNCTIONS))
+    *events, summary = objects(r)
+    calls = logged()
+    seen, reasons = check(events, calls)
+    functions = {calls[n][0] for n in seen}
+    expect({"leaf", "loop", "early", "outer"} <= functions, functions, r.err)
+    expect(len(seen) > len(calls) // 2, len(seen), len(calls), r.err)
+    expect(summary["lost"] == 0 and summary["unwound"] > 4, summary)
+    # A call has its event, or is counted.
+    others = summary["unwound"] + summary["unfinished"] + summary["too_deep"]
+    expect(len(events) + others >= len(calls), len(events), summary)
+    # A jump table; GCC 12 and Clang 14 make one of the switch.
+    expect(
+        reasons["cases"].startswith(
+            "where the inlined copy ends is not known: "), reasons)
+
+
+@claim
+def a_copy_without_a_known_end_is_listed_with_the_reason():
+    path = program("gcc")
+    why = (
+        r"\$duration: where the inlined copy ends is not known: it has a jump whose targets are "
+        r"not known, at 0x\w+")
+    r = trace(path, "cases(id, $duration)")
+    summary = objects(r)[-1]
+    expect(
+        re.search("at 1 of these sites:\n +cases inlined in switched.*" + why,
+                  r.err), r.err)
+    expect(summary["without_end"] == 1, summary)
+    r = cairn("trace", "--no-cache", "--dry-run", "--json", "-c", path,
+              "cases(id, $duration)")
+    (site, ) = objects(r)
+    expect(re.fullmatch(why, "$duration: " + site["unavailable"]["$duration"]),
+           site)
+    for words in (("cases if $duration > 5", ), ("--hist", "$duration",
+                                                 "cases")):
+        r = tracing.trace("--no-cache", "-c", path, *words)
+        expect(r.status == 1 and "a jump whose targets are not known" in r.err,
+               r)
+
+
+@claim
+def a_container_that_longjmp_may_lead_into_is_refused():
+    r = trace(program("gcc"), "early($duration)")
+    expect("longjmp() may lead into the function around it" in r.err, r.err)
+
+
+@claim
+def a_result_is_not_known_beside_a_duration():
+    r = trace(program("gcc"), "leaf(id, $ret, $duration)")
+    event = objects(r)[0]
+    expect(
+        event["args"]["$ret"]["unavailable"]
+        == "an inlined copy leaves its result where no "
+        "convention says" and event["args"]["$duration"] > 0, event)
+
+
+@claim
+def a_histogram_has_bodies_and_copies():
+    path = program("gcc")
+    table, summary = objects(trace(path, "--hist", "$duration", "loop"))
+    calls = logged()
+    count = sum(c[0] == "loop" for c in calls.values())
+    expect(table["count"] == count and summary["unwound"] == 0, table, count)
+    expect(summary["attached"] > 3 and summary["refused"] == 0, summary)
+
+
+@claim
+def conditions_choose_calls_by_their_duration():
+    r = trace(program("gcc"),
+              "outer(id, $duration) if $duration > 4000 && n != 3",
+              "loop(id, $duration) if $duration < 3000")
+    *events, summary = objects(r)
+    seen, _ = check(events, logged())
+    expect(seen and summary["filtered"] > 0, summary)
+    for event in events:
+        d = event["args"]["$duration"]
+        expect(d > 4000 if event["function"] == "outer" else d < 3000, event)
+
+
+@claim
+def single_uprobes_do_as_well():
+    *events, summary = objects(
+        trace(program("gcc"), "--backend", "uprobe", "leaf(id, $duration)",
+              "early(id, $duration)"))
+    seen, _ = check(events, logged())
+    expect(seen and summary["backend"] == "uprobe", summary)
+
+
+@claim
+def a_sidecar_leaves_it_to_the_debug_information():
+    path = program("gcc")
+    sidecar = path_of("copies.cairn")
+    r = cairn("sidecar", path, "-o", sidecar, "--args")
+    expect(r.status == 0, r)
+    stripped = path_of("copies-stripped")
+    run("strip", "-o", stripped, path, check=True)
+    r = tracing.trace("--json", "--sidecar", sidecar, "-c",
+                      f"{stripped} {log_path()} 100", "leaf(id, $duration)")
+    expect("only the debug information says which code is the copy's" in r.err,
+           r)
+
+
+main()
