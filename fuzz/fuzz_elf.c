@@ -76,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	look_up(bin, (struct cairn_vaddr){0});
 	elf_visit_stubs(binary_main(bin), touch_stub, NULL, &err);
 	elf_visit_version(binary_main(bin), "x", "V", touch_version, NULL, &err);
+	elf_visit_version(binary_main(bin), "x", NULL, touch_version, NULL, &err);
 	elf_binding_of(binary_main(bin), (struct cairn_vaddr){0x1000}, "x", &slot, &err);
 	if (elf_symbols(binary_main(bin), &symbols, &n, &err) == 0)
 		for (size_t i = 0; i < n && i < 1000; i++)

@@ -8,8 +8,8 @@ import json
 import os
 import re
 
-from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run)
+from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, need_root, run)
 from tracing import trace
 
 # It writes down each call with what it passed.
@@ -51,8 +51,9 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-BUILDS = ("gcc -O2", "gcc -O0 -fcf-protection", "gcc -O2 -no-pie -Wl,-z,lazy", "clang -O2",
-          "clang -O2 -fuse-ld=lld", "gcc -O2 -fuse-ld=mold", "gcc -O2 -fuse-ld=gold")
+BUILDS = ("gcc -O2", "gcc -O0 -fcf-protection", "gcc -O2 -no-pie -Wl,-z,lazy",
+          "clang -O2", "clang -O2 -fuse-ld=lld", "gcc -O2 -fuse-ld=mold",
+          "gcc -O2 -fuse-ld=gold")
 
 
 def program(build="gcc -O2", strip=False):
@@ -95,7 +96,8 @@ def of_work(words):
 
 
 def shown(value):
-    return str(value["string"] if isinstance(value, dict) and "string" in value else value)
+    return str(value["string"]
+               if isinstance(value, dict) and "string" in value else value)
 
 
 @claim_each(*BUILDS)
@@ -105,9 +107,14 @@ def registers_of_a_symbol_are_what_the_program_passed(build):
         f"{path} {log_path()}",
         "work((long)$arg1, str($arg2), (int)$arg3, (unsigned char)$arg4, (long)$arg5, $arg6)",
         "twice((int)$arg1)")
-    work = [[shown(v) for v in e["args"].values()] for e in events if e["function"] == "work"]
-    expect(work == [of_work(words) for words in logged("work")], work[:3], logged("work")[:3])
-    twice = [str(e["args"]["(int)$arg1"]) for e in events if e["function"] == "twice"]
+    work = [[shown(v) for v in e["args"].values()] for e in events
+            if e["function"] == "work"]
+    expect(work == [of_work(words) for words in logged("work")], work[:3],
+           logged("work")[:3])
+    twice = [
+        str(e["args"]["(int)$arg1"]) for e in events
+        if e["function"] == "twice"
+    ]
     expect(twice == [words[0] for words in logged("twice")], twice[:5])
     expect(r.err.count("inlined copies cannot be known") == 1, r)
 
@@ -115,13 +122,17 @@ def registers_of_a_symbol_are_what_the_program_passed(build):
 @claim_each(*BUILDS)
 def an_imported_function_is_traced_where_the_file_calls_it(build):
     path = program(build, strip=True)
-    events, r = events_of(f"{path} {log_path()}", "malloc($arg1)", "free((long)$arg1)")
+    events, r = events_of(f"{path} {log_path()}", "malloc($arg1)",
+                          "free((long)$arg1)")
     for name in ("malloc", "free"):
-        seen = [str(list(e["args"].values())[0]) for e in events if e["function"] == name]
+        seen = [
+            str(list(e["args"].values())[0]) for e in events
+            if e["function"] == name
+        ]
         expect(seen == [words[0] for words in logged(name)], name, seen[:5], r)
     expect(
-        all(e["site"].startswith(e["function"]) or e["function"] + "@plt" in e["site"]
-            for e in events), events[:2])
+        all(e["site"].startswith(e["function"]) or e["function"] +
+            "@plt" in e["site"] for e in events), events[:2])
     expect("only its calls by" in r.err, r)
 
 
@@ -130,17 +141,26 @@ def conditions_and_aggregates_take_registers():
     path = program()
     command = f"{path} {log_path()}"
     events, _ = events_of(
-        command, 'work($arg2:str) if str($arg2) == "two" && (int)$arg3 % 2 == 0 '
+        command,
+        'work($arg2:str) if str($arg2) == "two" && (int)$arg3 % 2 == 0 '
         '&& $pid > 0 && $comm != "nobody"')
-    wanted = [w for w in map(of_work, logged("work")) if w[1] == "two" and int(w[2]) % 2 == 0]
+    wanted = [
+        w for w in map(of_work, logged("work"))
+        if w[1] == "two" and int(w[2]) % 2 == 0
+    ]
     # The texts are by turns, so that all numbers of one are odd.
     expect(len(events) == len(wanted) == 0, len(events), len(wanted))
-    events, _ = events_of(command, 'work() if str($arg2) == "two" && (int)$arg3 <= -9')
-    wanted = [w for w in map(of_work, logged("work")) if w[1] == "two" and int(w[2]) <= -9]
+    events, _ = events_of(command,
+                          'work() if str($arg2) == "two" && (int)$arg3 <= -9')
+    wanted = [
+        w for w in map(of_work, logged("work"))
+        if w[1] == "two" and int(w[2]) <= -9
+    ]
     expect(len(events) == len(wanted) > 50, len(events), len(wanted))
     out = os.path.join(folder(), "sums")
-    r = trace("--json", "-o", out, "-c", command, "--count", "--sum", "(int)$arg3 * 3", "--by",
-              "str($arg2),(unsigned char)$arg4 & 3", "work")
+    r = trace("--json", "-o", out, "-c", command, "--count", "--sum",
+              "(int)$arg3 * 3", "--by", "str($arg2),(unsigned char)$arg4 & 3",
+              "work")
     expect(r.status == 0, r)
     with open(out, encoding="utf-8") as file:
         *_, table, _ = map(json.loads, file)
@@ -150,7 +170,9 @@ def conditions_and_aggregates_take_registers():
         row[0] += 1
         row[1] += int(words[2]) * 3
     rows = {
-        tuple(shown(v) if i == 0 else v for i, v in enumerate(row["by"].values())):
+        tuple(
+            shown(v) if i == 0 else v
+            for i, v in enumerate(row["by"].values())):
         [row["count"], row["sum"]["(int)$arg3 * 3"]]
         for row in table["rows"]
     }
@@ -160,8 +182,9 @@ def conditions_and_aggregates_take_registers():
 @claim
 def bytes_at_an_address_are_as_many_as_an_expression_says():
     path = program()
-    events, _ = events_of(f"{path} {log_path()}",
-                          "work(buf($arg2, 2 + ($arg3 & 1)), str($arg2, 5)) if *(char *)$arg2")
+    events, _ = events_of(
+        f"{path} {log_path()}",
+        "work(buf($arg2, 2 + ($arg3 & 1)), str($arg2, 5)) if *(char *)$arg2")
     wanted = []
     for words in map(of_work, logged("work")):
         if words[1]:
@@ -177,15 +200,19 @@ def bpftrace_counts_the_same():
     path = program()
     command = f"{path} {log_path()}"
     # Of a file that only this test runs: it counts the calls of every process.
-    theirs = run(need("bpftrace"), "-e",
-                 f"uprobe:{path}:work /arg3 % 2 == 0/ {{ @[arg3 & 255] = count(); }}", "-c",
-                 command)
-    counts = {int(k): int(n) for k, n in re.findall(r"^@\[(\d+)\]: (\d+)$", theirs.out, re.M)}
+    theirs = run(
+        need("bpftrace"), "-e",
+        f"uprobe:{path}:work /arg3 % 2 == 0/ {{ @[arg3 & 255] = count(); }}",
+        "-c", command)
+    counts = {
+        int(k): int(n)
+        for k, n in re.findall(r"^@\[(\d+)\]: (\d+)$", theirs.out, re.M)
+    }
     if not counts:
         raise Skip("bpftrace does not trace it here: " + theirs.err[:200])
     out = os.path.join(folder(), "counts")
-    r = trace("--json", "-o", out, "-c", command, "--count", "--by", "$arg4 & 255",
-              "work if $arg4 % 2 == 0")
+    r = trace("--json", "-o", out, "-c", command, "--count", "--by",
+              "$arg4 & 255", "work if $arg4 % 2 == 0")
     expect(r.status == 0, r)
     with open(out, encoding="utf-8") as file:
         *_, table, _ = map(json.loads, file)
@@ -243,13 +270,15 @@ def library():
 def a_name_of_cplusplus_stands_for_its_symbol():
     path, caller = library()
     for name in ("ns::Point::only", "Point::only", "_ZN2ns5Point4onlyEi"):
-        events, _ = events_of(caller, f"{path}:{name}((int)$arg2, *(long *)$arg1)")
+        events, _ = events_of(caller,
+                              f"{path}:{name}((int)$arg2, *(long *)$arg1)")
         seen = [list(e["args"].values()) for e in events]
         expect(seen == [[i, 5] for i in range(40)], name, seen[:3])
     r = cairn("trace", "--dry-run", f"{path}:ns::Point::add")
     expect(
         r.status == 1 and "has 2 functions ns::Point::add" in r.err
-        and "_ZN2ns5Point3addEl" in r.err and "_ZN2ns5Point3addEPKc" in r.err, r)
+        and "_ZN2ns5Point3addEl" in r.err and "_ZN2ns5Point3addEPKc" in r.err,
+        r)
     events, _ = events_of(caller, f"{path}:_ZN2ns5Point3add*")
     expect(
         collections.Counter(e["function"] for e in events) == {
@@ -262,8 +291,8 @@ def a_name_of_cplusplus_stands_for_its_symbol():
 def a_library_of_the_system_without_debug_information_is_traced():
     need_root()
     library_path = next(
-        (p for p in ("/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/lib64/libcrypto.so.3")
-         if os.path.exists(p)), None)
+        (p for p in ("/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+                     "/lib64/libcrypto.so.3") if os.path.exists(p)), None)
     if not library_path:
         raise Skip("no libcrypto.so.3 here")
     text = os.path.join(folder(), "data")
@@ -271,24 +300,32 @@ def a_library_of_the_system_without_debug_information_is_traced():
         file.write(b"x" * 100001)
     command = f"{need('openssl')} dgst -sha512 {text}"
     out = os.path.join(folder(), "crypto")
-    r = trace("--json", "-o", out, "-c", command, "libcrypto.so.3:SHA512_Update($arg3)")
+    r = trace("--json", "-o", out, "-c", command,
+              "libcrypto.so.3:SHA512_Update($arg3)")
     expect(r.status == 0, r)
     with open(out, encoding="utf-8") as file:
         *events, _ = map(json.loads, file)
     if not events:
         raise Skip("openssl calls another function for it")
-    expect(sum(e["args"]["$arg3"] for e in events) == 100001, [e["args"] for e in events][:5])
+    expect(
+        sum(e["args"]["$arg3"] for e in events) == 100001,
+        [e["args"] for e in events][:5])
 
 
 # A function whose debug information has no parameters: compiled with -g1.
 @claim
 def functions_with_lines_alone_have_registers_too():
     path = compile_c("symbols_lines", PROGRAM, flags=("-O2", "-g1"))
-    events, _ = events_of(f"{path} {log_path()}", "hidden((short)$arg1)", "twice((int)$arg1)")
-    seen = [str(e["args"]["(int)$arg1"]) for e in events if e["function"] == "twice"]
+    events, _ = events_of(f"{path} {log_path()}", "hidden((short)$arg1)",
+                          "twice((int)$arg1)")
+    seen = [
+        str(e["args"]["(int)$arg1"]) for e in events
+        if e["function"] == "twice"
+    ]
     expect(seen == [words[0] for words in logged("twice")], seen[:5])
-    expect([e["args"]["(short)$arg1"] for e in events
-            if e["function"] == "hidden"] == [-i for i in range(300)], events[:2])
+    expect([
+        e["args"]["(short)$arg1"] for e in events if e["function"] == "hidden"
+    ] == [-i for i in range(300)], events[:2])
 
 
 # Each call returns how many bytes it wrote to where it was told.
@@ -325,10 +362,13 @@ int main(int argc, char **argv)
 @claim_each("-O2", "-O2 -g")
 def what_a_function_returns_is_a_number_like_the_others(flags):
     # Without -g it is what is in the register.
-    path = compile_c("filling" + flags.replace(" ", ""), FILLING, flags=flags.split())
+    path = compile_c("filling" + flags.replace(" ", ""),
+                     FILLING,
+                     flags=flags.split())
     to, n = ("to", "n") if "-g" in flags else ("$arg1", "(int)$arg2")
-    events, _ = events_of(f"{path} {log_path()}",
-                          f"fill((long)$ret, $ret * 2 - {n}, buf({to}, $ret)) if $ret != 6")
+    events, _ = events_of(
+        f"{path} {log_path()}",
+        f"fill((long)$ret, $ret * 2 - {n}, buf({to}, $ret)) if $ret != 6")
     seen = [[shown(v) for v in e["args"].values()] for e in events]
     # $ret * 2 - n of a word is one without a sign.
     wanted = [[r, d if "-g" in flags else str(int(d) % (1 << 64)), text]
@@ -344,7 +384,7 @@ def an_index_that_is_returned_needs_memory_that_is_returned():
 
 
 REFUSED = [
-    ("wrok", 3, "has no symbol wrok, and no debug information"),
+    ("wrok", 3, "has no symbol wrok (perhaps you mean: work), and no debug information"),
     ("work(n)", 2, "$arg1 to $arg6 are the registers"),
     ("work($arg7)", 2, "has no $arg7; it has: $arg1"),
     ("work($arg1->x)", 2, "is not a pointer"),
@@ -369,9 +409,12 @@ def what_is_refused_says_where_why_and_what_works():
 
 @claim
 def a_call_without_a_stub_is_not_seen_and_another_name_is_offered():
-    path = compile_c("symbols_direct", PROGRAM, flags=("-O2", "-fno-plt", "-s"))
+    path = compile_c("symbols_direct",
+                     PROGRAM,
+                     flags=("-O2", "-fno-plt", "-s"))
     r = cairn("trace", "--dry-run", f"{path}:malloc")
-    expect(r.status == 1 and "without a stub: write LIBRARY:malloc" in r.err, r)
+    expect(r.status == 1 and "without a stub: write LIBRARY:malloc" in r.err,
+           r)
 
 
 OVERLOADS = r"""
@@ -413,15 +456,21 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-BY_TYPES = (("none", "ns::f()()"), ("int", "ns::f(int)(n)"), ("text", "ns::f(const char *)(s)"),
-            ("both", "ns::f(int, char const*)(n, $arg2)"), ("size", "ns::f(unsigned long)(n)"),
-            ("size", "f(size_t)($arg1)"), ("reference", "ns::f(ns::T const&)(t.v)"),
-            ("pointer", "ns::f(ns::T*)(t->v)"), ("get", "ns::T::get(int)(n)"),
-            ("get_const", "T::get(int) const(n)"))
+BY_TYPES = (("none", "ns::f()()"), ("int", "ns::f(int)(n)"),
+            ("text", "ns::f(const char *)(s)"),
+            ("both", "ns::f(int, char const*)(n, $arg2)"),
+            ("size", "ns::f(unsigned long)(n)"), ("size", "f(size_t)($arg1)"),
+            ("reference", "ns::f(ns::T const&)(t.v)"), ("pointer",
+                                                        "ns::f(ns::T*)(t->v)"),
+            ("get", "ns::T::get(int)(n)"), ("get_const",
+                                            "T::get(int) const(n)"))
 
 
 def overloads():
-    return compile_c("overloads", OVERLOADS, "g++", flags=("-O1", "-g", "-x", "c++"))
+    return compile_c("overloads",
+                     OVERLOADS,
+                     "g++",
+                     flags=("-O1", "-g", "-x", "c++"))
 
 
 @claim
@@ -430,15 +479,17 @@ def functions_of_one_name_are_told_apart_by_their_parameters():
     for name, probe in BY_TYPES:
         events, _ = events_of(f"{path} {log_path()}", f"{path}:{probe}")
         found = [[shown(v) for v in e["args"].values()] for e in events]
-        expect(found == logged(name) and len(found) == 5, probe, found, logged(name))
+        expect(found == logged(name) and len(found) == 5, probe, found,
+               logged(name))
 
 
 @claim
 def parameters_that_no_function_has_are_refused_with_those_that_there_are():
     path = overloads()
-    for probe, words in (("ns::f(double)", ("(int)", "(const char *)", "(size_t)")),
+    for probe, words in (("ns::f(double)", ("(int)", "(const char *)",
+                                            "(size_t)")),
                          ("ns::f(n)", ("7 functions", "FUNC(TYPES)")),
-                         ("ns::T::get(int, int) const", ("(int) const",))):
+                         ("ns::T::get(int, int) const", ("(int) const", ))):
         r = trace("--dry-run", f"{path}:{probe}")
         expect(r.status == 1 and all(w in r.err for w in words), probe, r)
     run("strip", "-o", path + ".bare", path, check=True)
@@ -487,21 +538,109 @@ int main(int argc, char **argv)
 def versions_of_a_symbol_are_told_apart(flag):
     at = os.path.join(folder(), "versions" + flag)
     os.makedirs(at, exist_ok=True)
-    for name, text in (("lib.c", VERSIONS), ("main.c", VERSION_CALLER),
-                       ("map", "V1 { global: work; local: *; };\nV2 { global: work; } V1;\n")):
+    for name, text in (("lib.c", VERSIONS), ("main.c", VERSION_CALLER), (
+            "map",
+            "V1 { global: work; local: *; };\nV2 { global: work; } V1;\n")):
         with open(os.path.join(at, name), "w", encoding="utf-8") as file:
             file.write(text)
-    run("gcc", "-O2", flag, "-fPIC", "-shared", "-Wl,--version-script=map", "-o", "libversions.so",
-        "lib.c", cwd=at, check=True)
-    run("gcc", "-O2", "-o", "main", "main.c", "./libversions.so", cwd=at, check=True)
+    run("gcc",
+        "-O2",
+        flag,
+        "-fPIC",
+        "-shared",
+        "-Wl,--version-script=map",
+        "-o",
+        "libversions.so",
+        "lib.c",
+        cwd=at,
+        check=True)
+    run("gcc",
+        "-O2",
+        "-o",
+        "main",
+        "main.c",
+        "./libversions.so",
+        cwd=at,
+        check=True)
     for version in ("V1", "V2"):
         for spec in (f"work@{version}", f"work@@{version}"):
             events, _ = events_of(f"{at}/main {log_path()}",
-                                  f"{at}/libversions.so:{spec}((int)$arg1)", cwd=at)
+                                  f"{at}/libversions.so:{spec}((int)$arg1)",
+                                  cwd=at)
             found = [[shown(v) for v in e["args"].values()] for e in events]
             expect(found == logged(version) and len(found) == 6, spec, found)
     r = cairn("trace", "--dry-run", f"{at}/libversions.so:work@V3")
     expect(r.status and "work@V3" in r.err, r)
+    # The bare name is what the program was linked with: the default version.
+    defaults = re.findall(
+        r" work@@(V\d)$",
+        run("nm", "-D", "--with-symbol-versions", f"{at}/libversions.so").out,
+        re.M)
+    events, _ = events_of(f"{at}/main {log_path()}",
+                          f"{at}/libversions.so:work((int)$arg1)",
+                          cwd=at)
+    found = [[shown(v) for v in e["args"].values()] for e in events]
+    expect(
+        len(defaults) == 1 and found == logged(defaults[0]) and found,
+        defaults, found)
+
+
+def nearest(path, name):
+    r = cairn("trace", "--dry-run", f"{path}:{name}")
+    suggested = re.search(
+        r"has no symbol \S+ \(perhaps you mean: ([^)]*)\), and no debug",
+        r.err)
+    return r, suggested[1].split(", ") if suggested else []
+
+
+@claim
+def a_slip_in_a_symbol_is_answered_by_the_names_that_are_near():
+    path = compile_c(
+        "slips",
+        "int zmalloc(int n) { return n; }\nint other(void) { return 2; }\n"
+        "int main(int c, char **v) { return zmalloc(c) + other() > 9; }\n",
+        "gcc", ("-O0", ))
+    for slip in ("zmaloc", "zmlaloc", "zmallocc", "smalloc"):
+        r, names = nearest(path, slip)
+        expect(r.status and names[:1] == ["zmalloc"], slip, r)
+    r, names = nearest(path, "nothing_like_it")
+    expect(
+        r.status and not names
+        and "has no symbol nothing_like_it, and no debug" in r.err, r)
+
+
+@claim
+def a_library_without_so_is_answered_by_its_name():
+    for command in ((), ("-c", "true")):
+        for spec, library in (("libc:malloc", "libc.so.6"),
+                              ("libm:pow", r"libm\.so(\.6)?")):
+            r = cairn("trace", "--dry-run", *command, spec)
+            wanted = rf"the library's name is ({library}); write \1:{spec.split(':')[1]}$"
+            expect(r.status == 2 and re.search(wanted, r.err, re.M), command,
+                   spec, r)
+    r = cairn("trace", "--dry-run", "libthere_is_none:f")
+    expect(r.status and "library's name" not in r.err, r)
+
+
+@claim
+def the_default_version_is_what_the_dynamic_linker_gives():
+    """Of libm, with and without its debug information."""
+    libm = "/lib/x86_64-linux-gnu/libm.so.6"
+    bare = os.path.join(folder(), "libbare.so.6")
+    run(need("objcopy"),
+        "--remove-section=.note.gnu.build-id",
+        "--remove-section=.gnu_debuglink",
+        libm,
+        bare,
+        check=True)
+    symbols = run("nm", "-D", "--with-symbol-versions", libm, check=True).out
+    for path in (libm, bare):
+        for name in ("pow", "exp", "log"):
+            at = re.search(rf"^0*(\w+) \w {name}@@", symbols, re.M)
+            r = cairn("trace", "--dry-run", f"{path}:{name}")
+            if at and "indirect" not in r.err:
+                expect(re.search(rf"^  0x{at[1]}  entry", r.out, re.M), path,
+                       name, r)
 
 
 if __name__ == "__main__":

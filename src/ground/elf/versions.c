@@ -88,12 +88,20 @@ static int open_symbols(const struct elf *e, struct symbols *s, struct cairn_err
 	return rc < 0 ? rc : open_table(e, section_of_type(e, SHT_GNU_versym), &s->numbers, err);
 }
 
+/* Number 0 is wanted if it is the version that the linker takes for the bare name. */
+static bool is_version(uint16_t has, uint16_t number)
+{
+	if (!number)
+		return !(has & HIDDEN) && has > VER_NDX_GLOBAL;
+	return (has & ~HIDDEN) == number;
+}
+
 /* Symbol @i, if it has the name and the version. */
 static bool is_wanted(const struct symbols *s, uint64_t i, const char *name, uint16_t number,
 		      struct cairn_vaddr *ret)
 {
 	struct cursor version = cursor_at(&s->numbers, i * sizeof(Elf64_Versym));
-	if ((cur_u16(&version) & ~HIDDEN) != number || version.failed)
+	if (!is_version(cur_u16(&version), number) || version.failed)
 		return false;
 	struct cursor c = cursor_at(&s->symbols, i * sizeof(Elf64_Sym));
 	uint32_t at = cur_u32(&c);
@@ -110,8 +118,10 @@ int elf_visit_version(const struct elf *e, const char *name, const char *version
 	struct table defined;
 	struct symbols s = {0};
 	int rc = open_table(e, section_of_type(e, SHT_GNU_verdef), &defined, err);
-	uint16_t number = rc >= 0 && defined.bytes ? number_of(e, &defined, version) : 0;
-	if (!number)
+	uint16_t number = 0;
+	if (rc >= 0 && defined.bytes && version)
+		number = number_of(e, &defined, version);
+	if (rc < 0 || !defined.bytes || (version && !number))
 		return rc;
 	rc = open_symbols(e, &s, err);
 	for (uint64_t i = 0; rc == 0 && i < s.symbols.n / sizeof(Elf64_Sym); i++) {

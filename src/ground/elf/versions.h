@@ -8,6 +8,7 @@
 /*
  * elf_visit_version - the addresses of a symbol of a version that the file defines
  *
+ * @version  NULL: the default one, which the linker takes for the bare name
  * @visit  a result other than 0 ends the walk and is returned
  * Returns 0, also if there is no such version; -EBADMSG: a table is damaged. Cost: a pass over the
  * dynamic symbols.

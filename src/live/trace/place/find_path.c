@@ -17,6 +17,7 @@
  */
 #include "trace/place/find_path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -29,6 +30,7 @@
 
 #include "base/scope.h"
 #include "launch/permission.h"
+#include "sites/spec.h"
 #include "trace/place/procmap.h"
 #include "trace/attach/traced.h"
 
@@ -50,6 +52,47 @@ bool path_looks_like_library(const char *name)
 	const char *so = strstr(name, ".so");
 
 	return so && so != name && (!so[3] || so[3] == '.');
+}
+
+/* "libc.so.6" for "libc". */
+static bool is_version_of(const char *file, const char *name, size_t n_name)
+{
+	return !strncmp(file, name, n_name) && !strncmp(file + n_name, ".so", 3) &&
+	       (!file[n_name + 3] || file[n_name + 3] == '.');
+}
+
+/* The first in the alphabet, which libNAME.so is if it is no text for the linker. */
+static void look_in(const char *dir, const char *name, size_t n_name, char *buf, size_t size)
+{
+	DIR *d = opendir(dir);
+	char path[512];
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		if (!is_version_of(entry->d_name, name, n_name) ||
+		    (*buf && strcmp(entry->d_name, buf) >= 0))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		if (path_is_elf(path))
+			snprintf(buf, size, "%s", entry->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+int library_without_so(const char *spec, struct cairn_err *err)
+{
+	const char *colon = spec_colon(spec, spec + strlen(spec));
+	size_t n = colon ? (size_t)(colon - spec) : 0;
+	char library[256] = "";
+
+	if (n <= strlen("lib") || strncmp(spec, "lib", strlen("lib")) != 0)
+		return 0;
+	for (size_t i = 0; i < N_LIBRARY_DIRS && !*library; i++)
+		look_in(library_dirs[i], spec, n, library, sizeof(library));
+	return *library ? err_set(err, -EINVAL, "%s: the library's name is %s; write %s%s", spec,
+				  library, library, colon)
+			: 0;
 }
 
 bool path_is_elf(const char *path)

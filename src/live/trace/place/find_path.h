@@ -23,6 +23,12 @@ int find_path(struct cairn_trace *t, const char *name, struct found_path *ret,
 
 /* By its name: NAME.so, NAME.so.N. */
 bool path_looks_like_library(const char *name);
+/*
+ * library_without_so - "libc:malloc", where the system has libc.so.6
+ *
+ * Returns 0: it is none; -EINVAL: err says what to write.
+ */
+int library_without_so(const char *spec, struct cairn_err *err);
 /* By its first bytes. */
 bool path_is_elf(const char *path);
 

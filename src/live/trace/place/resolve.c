@@ -22,6 +22,8 @@
 #include <cairn/text.h>
 
 #include "base/scope.h"
+#include "elf/elf.h"
+#include "elf/versions.h"
 #include "sites/spec.h"
 #include "trace/place/find_path.h"
 #include "trace/place/foreign.h"
@@ -56,6 +58,10 @@ static int split(struct arena *arena, const char *head, const char **ret_path,
 /* A probe without a file, and no process or command that gives one. */
 static int no_file(const char *spec, struct cairn_err *err)
 {
+	int e = library_without_so(spec, err);
+
+	if (e < 0)
+		return e;
 	if (!access(spec, F_OK))
 		return err_set(err, -EINVAL, "%s is a file; which function? Write %s:FUNC", spec,
 			       spec);
@@ -194,6 +200,9 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	for (int i = 0; i < n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       names[i]);
+	int e = library_without_so(spec, err);
+	if (e < 0)
+		return e;
 	if (cairn_sites_imports(f->sites, spec))
 		return err_set(err, -ENXIO,
 			       "%s is not in %s, which takes it from a shared library: write "
@@ -239,6 +248,48 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 		err, -ENOTUNIQ, list,
 		"%s has %zu functions %s; choose one by FILE:FUNC, FILE:LINE:FUNC or FUNC(TYPES):",
 		f->shown, found->n, spec);
+}
+
+struct default_version {
+	struct cairn_vaddr at;
+	bool is_found;
+};
+
+static int take_default(void *ctx, struct cairn_vaddr at)
+{
+	*(struct default_version *)ctx = (struct default_version){at, true};
+	return 0;
+}
+
+static bool is_body_at(const struct cairn_function *f, struct cairn_vaddr at)
+{
+	for (uint32_t i = 0; i < f->n_sites; i++)
+		if (f->sites[i].kind == CAIRN_SITE_OUT_OF_LINE && f->sites[i].at.v == at.v)
+			return true;
+	return false;
+}
+
+/*
+ * Of several functions with one symbol, those of other versions: the linker takes the default one.
+ * Returns 1 if that is one of them, and leaves it.
+ */
+static int choose_version(struct cairn_trace *t, const struct trace_file *f, const char *spec,
+			  struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct default_version chosen = {0};
+	int e = elf_visit_version(binary_main(f->bin), spec, NULL, take_default, &chosen, err);
+	const struct cairn_function **one = arena_array(&t->arena, 1, sizeof(*one));
+
+	if (e < 0 || !one)
+		return e < 0 ? e : err_nomem(err, "a probe");
+	for (size_t i = 0; chosen.is_found && i < ret->n; i++)
+		if (is_body_at(ret->p[i], chosen.at))
+			*one = ret->p[i];
+	if (!*one)
+		return 0;
+	ret->p = one;
+	ret->n = 1;
+	return 1;
 }
 
 static int no_overload(const struct trace_file *f, const struct probe_text *text,
@@ -327,6 +378,10 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 	if (!ret->n)
 		return unknown_function(f, spec, err);
 	e = text->types ? choose_overloads(t, f, text, ret, err) : 0;
+	if (e < 0)
+		return e;
+	if (ret->n > 1 && ret->found == CAIRN_FOUND_SYMBOL)
+		e = choose_version(t, f, spec, ret, err);
 	if (e < 0)
 		return e;
 	if (ret->n > 1 && (ret->found == CAIRN_FOUND_NAME || ret->found == CAIRN_FOUND_SYMBOL))

@@ -17,8 +17,10 @@
 #include "elf/elf.h"
 #include "elf/gopclntab.h"
 #include "elf/imports.h"
+#include "elf/versions.h"
 #include "sites/spec.h"
 #include "sites/symbol_names.h"
+#include "trace/place/find_path.h"
 #include "trace/trace.h"
 #include "types/build.h"
 
@@ -297,10 +299,26 @@ static int ambiguous_symbol(const struct trace_file *f, const char *name, size_t
 		       f->shown, n, name, name[0], name + 1);
 }
 
+static int take_version(void *ctx, struct cairn_vaddr at)
+{
+	*(struct cairn_vaddr *)ctx = at;
+	return 0;
+}
+
+/* Of several versions the one that the linker takes; false: it is none of them. */
+static bool has_default(const struct trace_file *f, const char *name,
+			const struct symbol_name *found, struct cairn_vaddr *ret)
+{
+	*ret = (struct cairn_vaddr){0};
+	return elf_visit_version(binary_main(f->bin), name, NULL, take_version, ret, NULL) == 0 &&
+	       ret->v && symbol_name_has(found, *ret);
+}
+
 static int by_symbol(struct cairn_trace *t, const struct trace_file *f, const char *name,
 		     struct trace_targets *ret, struct cairn_err *err)
 {
 	bool is_pattern = cairn_sites_is_pattern(name);
+	struct cairn_vaddr version;
 	struct symbol_name found;
 	int e = is_pattern ? symbol_names_match(f->bin, name, &found, err)
 			   : symbol_name_find(f->bin, name, &found, err);
@@ -311,7 +329,10 @@ static int by_symbol(struct cairn_trace *t, const struct trace_file *f, const ch
 	if (found.indirect)
 		ret->found = CAIRN_FOUND_INDIRECT;
 	e = 0;
-	if (found.at.n > 1 && ret->found == CAIRN_FOUND_NAME)
+	if (found.at.n > 1 && ret->found == CAIRN_FOUND_NAME &&
+	    has_default(f, name, &found, &version))
+		e = make_targets(t, f, name, &version, 1, ret, err);
+	else if (found.at.n > 1 && ret->found == CAIRN_FOUND_NAME)
 		e = ambiguous_symbol(f, name, found.at.n, err);
 	else if (found.at.n)
 		e = make_targets(t, f, name, found.at.p, found.at.n, ret, err);
@@ -342,10 +363,65 @@ static int by_other_names(struct search *s, struct trace_targets *ret, struct ca
 	return n <= 0 ? n : make_targets(s->t, s->file, s->symbols.p[0], s->at.p, 1, ret, err);
 }
 
+/* ---- what may be meant ---- */
+
+enum { NEAR_SHOWN = 4 };
+
+static void offer(struct near_names *near, const char *wanted, const char *name)
+{
+	unsigned int rank = is_mangled(name) ? NEAR_NOT : near_rank(wanted, name);
+
+	if (rank && rank != NEAR_NOT)
+		near_offer(near, name, rank);
+}
+
+struct offers {
+	const char *wanted;
+	struct near_names near;
+};
+
+static int offer_symbol(void *ctx, const char *name, struct cairn_vaddr at, uint64_t size,
+			enum symbol_origin origin)
+{
+	struct offers *o = ctx;
+
+	if (origin != SYMBOL_OF_ELSEWHERE)
+		offer(&o->near, o->wanted, name);
+	return 0;
+}
+
+static int offer_stub(void *ctx, const char *name, struct cairn_vaddr at)
+{
+	struct offers *o = ctx;
+
+	offer(&o->near, o->wanted, name);
+	return 0;
+}
+
+/* " (perhaps you mean: zmalloc, zcalloc)", or "". */
+static void near_symbols(const struct trace_file *f, const char *spec, char *buf, size_t size)
+{
+	struct offers o = {.wanted = spec, .near = {.max = NEAR_SHOWN}};
+	size_t at = 0;
+
+	*buf = 0;
+	symbol_names_visit(f->bin, offer_symbol, &o);
+	elf_visit_stubs(binary_main(f->bin), offer_stub, &o, NULL);
+	for (size_t i = 0; i < o.near.n && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%s",
+				       i ? ", " : " (perhaps you mean: ", o.near.names[i]);
+	if (o.near.n && at < size)
+		snprintf(buf + at, size - at, ")");
+}
+
 int no_symbol(const struct trace_file *f, const char *spec, int code, struct cairn_err *err)
 {
 	struct cairn_err before = {0};
+	char near[600];
 
+	int e = library_without_so(spec, err);
+	if (e < 0)
+		return e;
 	if (elf_imports(binary_main(f->bin), spec))
 		return err_set(err, -ENXIO,
 			       "%s is in a shared library, and %s calls it without a stub: write "
@@ -354,8 +430,9 @@ int no_symbol(const struct trace_file *f, const char *spec, int code, struct cai
 	if (code != -ENODATA || !err)
 		return code;
 	before = *err;
+	near_symbols(f, spec, near, sizeof(near));
 	return err_lines(err, code, before.msg,
-			 "%s has no symbol %s, and no debug information:", f->shown, spec);
+			 "%s has no symbol %s%s, and no debug information:", f->shown, spec, near);
 }
 
 /* "malloc@plt": the stub alone, also where the file has a function of that name. */
