@@ -24,7 +24,7 @@ DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/cookbook.md", "docs/sites-by
 MADE_WITH = {"gcc": "12", "clang": "14"}
 # Words of a command that are other people's programs. What is missing is a reason to skip.
 TOOLS = ["gcc", "clang", "gdb", "perf", "bpftool", "bpftrace", "pahole", "readelf", "objdump", "jq",
-         "luajit", "gcore", "strip"]
+         "luajit", "gcore", "strip", "git", "rustc", "sqlite3", "redis-server"]
 # Variables of this test that the commands see.
 KEPT = ["PATH", "HOME", "CAIRN_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS"]
 
