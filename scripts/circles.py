@@ -28,20 +28,22 @@ def objects(build):
     return found
 
 
-def symbols(path):
-    """(defined, undefined) global names of an object file."""
-    out = subprocess.run(["nm", "-g", "--format=posix", str(path)], check=True,
+def symbols(paths):
+    """{path: (defined, undefined)}: the global names of object files."""
+    out = subprocess.run(["nm", "-A", "-g", "--format=posix", *map(str, paths)], check=True,
                          stdout=subprocess.PIPE, text=True).stdout
-    defined, undefined = set(), set()
+    found = {str(path): (set(), set()) for path in paths}
     for line in out.splitlines():
-        name, kind = line.split()[:2]
-        (undefined if kind in "Uwv" else defined).add(name)
-    return defined, undefined
+        path, name, kind = line.split()[:3]
+        found[path.removesuffix(":")][kind in "Uwv"].add(name)
+    return found
 
 
 def uses(build):
     """{module: {file: {other file of the module: names it uses of it}}}"""
-    table = {(module, file): symbols(path) for path, module, file in objects(build)}
+    of_library = objects(build)
+    names = symbols([path for path, _, _ in of_library])
+    table = {(module, file): names[str(path)] for path, module, file in of_library}
     owner = {name: key for key, (defined, _) in table.items() for name in defined}
     found = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(
         set)))

@@ -374,7 +374,7 @@ def a_program_that_begins_has_its_libraries():
     """Its mappings change between when they are read and when it stands still."""
     path = compile_c("begins", "int main(void) { for (;;) __asm__ volatile(\"\"); }\n", "gcc",
                      ("-O1", "-Wl,--no-as-needed", "-lm", "-lz"))
-    for _ in range(60):
+    for _ in range(25):
         with subprocess.Popen([path]) as process:
             try:
                 r = cairn("stack", "--no-cache", str(process.pid))
