@@ -2,6 +2,7 @@
 #include "profile_windows.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -215,6 +216,14 @@ static int say_failure(const struct profile_run *run, const struct window *windo
 		    cairn_counted(now.n_samples - window->now.n_samples, "sample").text);
 }
 
+/* What a busy minute took of memory is not kept through the quiet ones after it. */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 /* A window, from its samples to its files. @failed: windows in turn that could not be made. */
 static int one_window(struct profile_run *run, const struct profile_windows *w,
 		      struct window *window, struct state *state, bool last, size_t *failed)
@@ -229,6 +238,7 @@ static int one_window(struct profile_run *run, const struct profile_windows *w,
 	if (last)
 		notify("STOPPING=1");
 	finish_window(run, w, window, state);
+	give_memory_back();
 	return window->status;
 }
 

@@ -142,6 +142,15 @@ def rss_kib(pid):
                   pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
 
 
+def least_rss_kib(pid):
+    """Between two windows: what one takes goes back at its end."""
+    found = []
+    for _ in range(20):
+        found.append(rss_kib(pid))
+        time.sleep(0.01)
+    return min(found)
+
+
 @claim
 def its_memory_does_not_grow():
     """Every window has hundreds of stacks that none before it had."""
@@ -155,11 +164,11 @@ def its_memory_does_not_grow():
         first, n = None, 25
         for n in range(25, 150, 25):
             p.wait_for(n)
-            before, first = first, rss_kib(p.process.pid)
+            before, first = first, least_rss_kib(p.process.pid)
             if before and first < before + 500:
                 break
         p.wait_for(n + 75)
-        last = rss_kib(p.process.pid)
+        last = least_rss_kib(p.process.pid)
         expect(p.end() == 0, p.text())
     expect(sum(w["stacks"] for w in p.windows) > 5000, p.windows[-1])
     expect(last < first + 3000, first, last)

@@ -885,6 +885,17 @@ static void symbols_come_by_address_without_their_version(void **state)
 	assert_int_equal(s[1].at.v, 0x1010);
 	assert_int_equal(s[1].size, 4);
 	assert_string_equal(s[2].name, "memcpy");
+	/* What was forgotten is read again, names that are copies too. */
+	elf_forget_symbols(e);
+	assert_int_equal(elf_symbols(e, &s, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(s[0].name, "memcpy");
+	assert_string_equal(s[1].name, "later");
+	/* Another owner may have them. */
+	struct elf *other = elf_ref(e);
+	elf_forget_symbols(e);
+	assert_string_equal(s[2].name, "memcpy");
+	elf_unref(other);
 	elf_unref(e);
 	eb_free(b);
 }

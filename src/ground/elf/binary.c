@@ -494,6 +494,19 @@ int binary_functions_need(const struct cairn_binary *bin, const struct functions
 	return rc == 0 && !*ret ? err_nomem(err, "function symbols") : rc;
 }
 
+void binary_forget_symbols(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+
+	pthread_mutex_lock(&lazy->lock);
+	atomic_store_explicit(&lazy->functions_ready, false, memory_order_release);
+	functions_fini(&lazy->functions);
+	pthread_mutex_unlock(&lazy->lock);
+	elf_forget_symbols(bin->main);
+	if (lazy->debug && lazy->debug != bin->main)
+		elf_forget_symbols(lazy->debug);
+}
+
 bool binary_has_symtab(const struct cairn_binary *bin)
 {
 	return elf_has_symtab(binary_symbol_file(bin));

@@ -202,6 +202,13 @@ struct elf_symbol {
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
 
 /*
+ * elf_forget_symbols - free what elf_symbols() gave; the next call reads them again
+ *
+ * For programs that run for ever, when nobody has any of them. One with other owners keeps them.
+ */
+void elf_forget_symbols(struct elf *e);
+
+/*
  * elf_has_thread_symbol - whether a thread-local variable of a name is at an offset of the block
  *
  * @name  of the symbol; that of a static variable may have more: "calls.0", "parse.calls"
@@ -261,6 +268,12 @@ int binary_functions(const struct cairn_binary *bin, const struct functions **re
  */
 int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret,
 			  struct cairn_err *err);
+/*
+ * binary_forget_symbols - free the functions and the symbols of its files; they are read again at need
+ *
+ * As elf_forget_symbols(): nobody may have any of them.
+ */
+void binary_forget_symbols(const struct cairn_binary *bin);
 /*
  * binary_attached - what a later module makes of a binary once, for all who open it
  *

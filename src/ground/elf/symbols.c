@@ -233,6 +233,20 @@ int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, str
 	return 0;
 }
 
+void elf_forget_symbols(struct elf *e)
+{
+	if (atomic_load_explicit(&e->n_owners, memory_order_acquire) > 1)
+		return;
+	pthread_mutex_lock(&e->lock);
+	free(e->symbols);
+	e->symbols = NULL;
+	e->n_symbols = 0;
+	arena_fini(&e->names);
+	arena_init(&e->names);
+	atomic_store_explicit(&e->symbols_ready, false, memory_order_release);
+	pthread_mutex_unlock(&e->lock);
+}
+
 bool elf_has_symtab(const struct elf *e)
 {
 	return e->has_symtab;

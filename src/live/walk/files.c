@@ -428,8 +428,10 @@ void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 		file->is_used = false;
 		drop_rows(file, tables);
 		/* Names of a window were read from it. */
-		if (file->bin && file->is_made)
+		if (file->bin && file->is_made) {
+			binary_forget_symbols(file->bin);
 			release_pages(file);
+		}
 		if (is_over(file)) {
 			close_binary(file);
 			file->is_released = true;
