@@ -366,6 +366,37 @@ static void a_file_that_is_not_run_for_long_is_let_go_and_known_again(void **sta
 	tables_fini(&tables);
 }
 
+static void a_number_that_nobody_has_any_more_is_another_file_s(void **state)
+{
+	uint32_t kept = number_of("two"), number = number_of("file"), again;
+	size_t n = files.list.n;
+
+	take_tables();
+	workspace_run(&space, "rm file");
+	for (int i = 0; i < 4; i++) {
+		files.list.p[kept]->is_used = true;
+		assert_int_equal(files.spare.n, 0);
+		files_release_unused(&files, &tables);
+	}
+	assert_int_equal(files.spare.n, 1);
+	/* A file that is there is found as it was; what is new takes the number, and the next one not. */
+	assert_int_equal(number_of("two"), kept);
+	workspace_run(&space, "cp two third && cp two fourth");
+	again = number_of("third");
+	assert_int_equal(again, number);
+	assert_string_equal(files.list.p[again]->path, path_of("third"));
+	assert_int_equal(files.list.n, n);
+	assert_int_equal(number_of("fourth"), n);
+	assert_int_equal(number_of("third"), number);
+	while (files_n_waited_for(&files))
+		let_time_pass();
+	struct cairn_err err = {0};
+	assert_int_equal(files_put_tables(&files, &tables, ignore, NULL, &err), 0);
+	assert_true(files.list.p[again]->is_made);
+	assert_int_not_equal(files.list.p[again]->pages.n, 0);
+	tables_fini(&tables);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -383,6 +414,7 @@ int main(void)
 		CLAIM(a_file_that_is_written_while_it_is_mapped_is_found),
 		CLAIM(a_deleted_file_is_let_go_two_windows_after_its_last_use),
 		CLAIM(a_file_that_is_not_run_for_long_is_let_go_and_known_again),
+		CLAIM(a_number_that_nobody_has_any_more_is_another_file_s),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space);

@@ -103,6 +103,8 @@ static int ask_for_table(struct walk_files *f, struct walk_file *file)
 	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
+	if (f->n_taken == f->n_asked)
+		f->n_taken = f->n_made = f->n_begun = f->n_asked = 0;
 	if (f->n_asked == f->asked_cap) {
 		size_t cap = f->asked_cap ? 2 * f->asked_cap : 64;
 		struct walk_file **grown = realloc(f->asked, cap * sizeof(struct walk_file *));
@@ -325,17 +327,27 @@ static void set_retry(struct walk_file *file, const struct walk_file *before)
 	file->retry_ns = now_ns() + file->wait_ns;
 }
 
+/* The number of @file, which it owns from now on. */
+static int give_number(struct walk_files *f, struct walk_file *file, uint32_t *ret)
+{
+	*ret = (uint32_t)f->list.n;
+	if (f->spare.n) {
+		*ret = f->spare.p[--f->spare.n];
+		file_free(f->list.p[*ret]);
+		f->list.p[*ret] = file;
+		return 0;
+	}
+	if (VEC_ADD(&f->list, file))
+		return 0;
+	file_free(file);
+	return -ENOMEM;
+}
+
 static int add_file(struct walk_files *f, struct walk_file *file, uint64_t key, uint32_t *ret)
 {
-	uint64_t number = f->list.n;
-
-	if (!VEC_ADD(&f->list, file)) {
-		file_free(file);
+	if (give_number(f, file, ret) < 0 || map_put(&f->ids, key, *ret) < 0 ||
+	    ask_for_table(f, file) < 0)
 		return -ENOMEM;
-	}
-	if (map_put(&f->ids, key, number) < 0 || ask_for_table(f, file) < 0)
-		return -ENOMEM;
-	*ret = (uint32_t)number;
 	return 0;
 }
 
@@ -364,7 +376,7 @@ int files_number(struct walk_files *f, int pid, uint64_t time_ns, const struct c
 	*ret = (uint32_t)number;
 	if (known && is_that_one(known, time_ns, m))
 		return 0;
-	if (f->list.n > WALK_FILE_MASK) {
+	if (f->list.n > WALK_FILE_MASK && !f->spare.n) {
 		*ret = 0;
 		return 0;
 	}
@@ -420,12 +432,24 @@ static void drop_rows(struct walk_file *file, struct walk_tables *tables)
 	file->pages = (struct walk_pages){0};
 }
 
+/* One call after its rows were dropped. Without memory for it the number is used no more. */
+static void spare_number(struct walk_files *f, uint32_t number)
+{
+	struct walk_file *file = f->list.p[number];
+	bool is_over = file->is_released || (!file->bin && file->is_made);
+
+	if (file->is_spare || !is_over || file->pages.n || file->n_unused < 4)
+		return;
+	file->is_spare = VEC_ADD(&f->spare, number);
+}
+
 void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 {
 	for (size_t i = 1; i < f->list.n; i++) {
 		struct walk_file *file = f->list.p[i];
 		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
 		file->is_used = false;
+		spare_number(f, (uint32_t)i);
 		drop_rows(file, tables);
 		/* Names of a window were read from it. */
 		if (file->bin && file->is_made) {
@@ -591,6 +615,7 @@ void files_fini(struct walk_files *f)
 	for (size_t i = 0; i < f->list.n; i++)
 		file_free(f->list.p[i]);
 	VEC_FREE(&f->list);
+	VEC_FREE(&f->spare);
 	map_fini(&f->ids);
 	free(f->asked);
 	if (f->done_fd >= 0)

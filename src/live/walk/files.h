@@ -44,6 +44,7 @@ struct walk_file {
 	bool is_late;               /* it was written after it was mapped, and not opened */
 	bool is_released;           /* by files_release_unused() */
 	bool is_used;               /* a process has it mapped; of files_release_unused() */
+	bool is_spare;              /* its number may be given to another file */
 	uint32_t n_unused;          /* its calls in turn that found no such process */
 	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
 	/* Of the thread that makes tables. */
@@ -54,6 +55,7 @@ struct walk_file {
 
 struct walk_files {
 	VEC(struct walk_file *) list; /* [0] is NULL: no frame has the number 0 */
+	VEC(uint32_t) spare;          /* numbers of files that are over */
 	struct map ids;               /* by device and inode: the last one of it */
 	int inodes_fd;                /* of the kernel's map of them; -1: none */
 	/* The thread takes the files in their order, up to n_asked; all but list is guarded. */
@@ -117,7 +119,8 @@ bool files_begins_context(const struct walk_files *f, uint64_t frame);
  * To be called at the end of each window, with is_used set of the files that processes have mapped.
  * A file that was deleted or written again, and was not used at the second end in turn, is closed:
  * no sample of the windows to come is in it, and it takes place on the disk. So is any file at the
- * thirtieth. At the next end the room of its rows is given back. Its number stays.
+ * thirtieth. At the next end the room of its rows is given back. A later end gives its number to
+ * files to come: no sample has it any more.
  */
 void files_release_unused(struct walk_files *f, struct walk_tables *tables);
 
