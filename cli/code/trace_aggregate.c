@@ -452,13 +452,33 @@ static char *cell_of_key(const struct session *session, const struct cairn_aggre
 	return text;
 }
 
-static char *cell_of_name(const struct cairn_aggregate_row *row)
+static size_t name_of(const struct cairn_trace_probe *probe, char *buf, size_t size)
+{
+	return shown_name(probe->function->linkage_name, probe->function->name, buf, size);
+}
+
+/* True for instances of a generic function of Rust, whose symbols do not have their types. */
+static bool is_name_of_another(const struct session *session, const struct cairn_trace_probe *probe,
+			       const char *name)
+{
+	char other[512];
+
+	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
+		const struct cairn_trace_probe *p = cairn_trace_probe(session->trace, i);
+		name_of(p, other, sizeof(other));
+		if (p != probe && !strcmp(other, name))
+			return true;
+	}
+	return false;
+}
+
+static char *cell_of_name(const struct session *session, const struct cairn_aggregate_row *row)
 {
 	char name[512];
 
-	shown_name(row->probe->function->linkage_name, row->probe->function->name, name,
-		   sizeof(name));
-	return strdup(name);
+	name_of(row->probe, name, sizeof(name));
+	return strdup(is_name_of_another(session, row->probe, name) ? row->probe->function->name
+								    : name);
 }
 
 static char *cell_of_quantile(const struct session *session, const struct cairn_aggregate_row *row,
@@ -532,7 +552,7 @@ static void fill_line(const struct session *session, const struct cairn_aggregat
 	size_t at = 0;
 
 	if (has_names(session))
-		cells[at++] = row ? cell_of_name(row) : strdup("function");
+		cells[at++] = row ? cell_of_name(session, row) : strdup("function");
 	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
 		cells[at++] = row ? cell_of_key(session, row, i)
 				  : strdup(cairn_trace_key_text(session->trace, i));
@@ -695,7 +715,7 @@ static void show_heading(const struct session *session, const struct cairn_aggre
 	const char *separator = "";
 
 	if (has_names(session)) {
-		char *name = cell_of_name(row);
+		char *name = cell_of_name(session, row);
 		say(session->out, "%s", name ? name : "");
 		separator = ", ";
 		free(name);
