@@ -144,7 +144,8 @@ struct cairn_trace_opts {
 	 */
 	cairn_show_name show_name;
 	/*
-	 * Most frames of an event's stack, which is then taken at each hit; 0: no stacks. 1024 and
+	 * Most frames of an event's stack, which is then taken at each hit, of calls that are
+	 * followed to their end at the entry; 0: no stacks. 1024 and
 	 * more: whole stacks.
 	 */
 	uint32_t stack_frames;

@@ -532,9 +532,6 @@ def frames_are_as_many_as_are_wanted_and_text_is_that_of_cairn_stack():
     expect(r.status == 2 and "number of frames is 1 or more" in r.err, r)
     r = cairn("trace", "--stack", "--by", "n", "-c", exe, "leaf")
     expect(r.status == 2 and "the key $stack counts by stack" in r.err, r)
-    r = cairn("trace", "--stack", "-c", exe, "leaf($ret)")
-    expect(r.status == 3 and "take them without $ret and $duration" in r.err,
-           r)
 
 
 def folded(path):

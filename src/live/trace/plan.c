@@ -882,11 +882,6 @@ int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *e
 		: t->weighs   ? plan_weight(t, p, err)
 			      : plan_values(t, p, err);
 
-	if (r == 0 && t->stacks && p->returns)
-		r = err_set(err, -EOPNOTSUPP,
-			    "%s: calls that are followed to their return have no stacks yet; take "
-			    "them without $ret and $duration",
-			    p->text->text);
 	if (r == 0)
 		r = plan_sites(t, p, err);
 	/* Unused programs stay; they are harmless. */

@@ -161,6 +161,35 @@ static struct return_programs return_programs(const struct cairn_trace *t,
 	return (struct return_programs){0};
 }
 
+/* Those whose entries walk the stack. */
+static struct return_programs stacked_returns(const struct cairn_trace *t,
+					      const struct trace_bpf *bpf, uint32_t size)
+{
+	struct return_programs p = return_programs(t, bpf, size);
+
+#define STACKED_OF_SIZE(n)                                                                         \
+	if (size == (n) && !t->aggregates) {                                                       \
+		p.session = bpf->progs.stacked_session_##n;                                        \
+		p.enter = bpf->progs.stacked_enter_##n;                                            \
+		p.copy_enter = bpf->progs.stacked_copy_enter_##n;                                  \
+	}
+#define STACKED_SUM_OF_SIZE(n)                                                                     \
+	if (size == (n) && t->aggregates) {                                                        \
+		p.session = bpf->progs.stacked_sum_session_##n;                                    \
+		p.enter = bpf->progs.stacked_sum_enter_##n;                                        \
+		p.copy_enter = bpf->progs.stacked_sum_copy_enter_##n;                              \
+	}
+	TRACE_RETURN_CLASSES(STACKED_OF_SIZE)
+	TRACE_AGGREGATE_RETURN_CLASSES(STACKED_SUM_OF_SIZE)
+	return p;
+}
+
+static struct return_programs return_programs_of(const struct cairn_trace *t,
+						 const struct trace_bpf *bpf, uint32_t size)
+{
+	return t->stacks ? stacked_returns(t, bpf, size) : return_programs(t, bpf, size);
+}
+
 static void choose_program(struct bpf_program *p, bool is_needed, struct attempt how)
 {
 	if (!p)
@@ -176,7 +205,7 @@ static void choose_program(struct bpf_program *p, bool is_needed, struct attempt
 static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf *bpf,
 				   uint32_t size, struct attempt how)
 {
-	struct return_programs p = return_programs(t, bpf, size);
+	struct return_programs p = return_programs_of(t, bpf, size);
 	bool by_returns = class_is_needed(t, size, LINKS_FOLLOW_RETURNS);
 	bool by_exits = class_is_needed(t, size, LINKS_FOLLOW_EXITS);
 	bool by_copies = copies_need(t, size);
@@ -550,7 +579,7 @@ static void keep_programs(const struct cairn_trace *t, struct trace_kernel *k)
 	struct trace_links *l = &k->links;
 
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
-		struct return_programs p = return_programs(t, k->bpf, class_sizes[i]);
+		struct return_programs p = return_programs_of(t, k->bpf, class_sizes[i]);
 		l->program_fds[i] = program_fd(t, k->bpf, i);
 		l->follow_fds[i] = l->return_fds[i] = l->enter_fds[i] = l->exit_fds[i] = -1;
 		l->copy_enter_fds[i] = l->copy_exit_fds[i] = l->copy_reset_fds[i] = -1;

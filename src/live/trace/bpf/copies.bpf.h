@@ -54,15 +54,10 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 		}                                                                                  \
 		return 0;                                                                          \
 	}                                                                                          \
-	static __noinline int enter_copy_##size(                                                   \
-		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
+	static __always_inline int is_copy_followed_##size(                                        \
+		struct work *w, const struct trace_site_entry *entry, __u32 site,                  \
+		struct trace_calls_##size *c, __u64 frame)                                         \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(1);                                \
-                                                                                                   \
-		if (!c) {                                                                          \
-			count(entry->probe, LOST);                                                 \
-			return 0;                                                                  \
-		}                                                                                  \
 		if (is_apart_##size(c, frame)) {                                                   \
 			if (is_wanted(w, entry))                                                   \
 				count(entry->probe, APART);                                        \
@@ -70,7 +65,16 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 		}                                                                                  \
 		/* Also a call that is not wanted ends the one before. */                          \
 		drop_call_##size(c, frame, site);                                                  \
-		if (is_wanted(w, entry))                                                           \
+		return is_wanted(w, entry);                                                        \
+	}                                                                                          \
+	static __noinline int enter_copy_##size(                                                   \
+		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
+	{                                                                                          \
+		struct trace_calls_##size *c = own_calls_##size(1);                                \
+                                                                                                   \
+		if (!c)                                                                            \
+			count(entry->probe, LOST);                                                 \
+		else if (is_copy_followed_##size(w, entry, site, c, frame))                        \
 			begin_call_##size(w, entry, site, c, frame);                               \
 		return 0;                                                                          \
 	}                                                                                          \

@@ -26,10 +26,6 @@
 #ifndef TRACE_RETURNS_BPF_H
 #define TRACE_RETURNS_BPF_H
 
-struct xol_area {
-	unsigned long vaddr;
-} CORE;
-
 #define NO_SITE 0xffffffff
 
 /* Whether a return needs numbers of the entry. */
@@ -75,16 +71,6 @@ static __always_inline __u64 word_at(__u64 address)
 
 	fetch_read(&word, sizeof(word), address);
 	return word;
-}
-
-/* The address that return probes replace return addresses with; 0: there is none yet. */
-static __always_inline __u64 trampoline(void)
-{
-	const struct task_struct *task = bpf_get_current_task_btf();
-	const struct mm_struct *mm = task->mm;
-	const struct xol_area *area = mm ? mm->uprobes_state.xol_area : NULL;
-
-	return area ? area->vaddr : 0;
 }
 
 static __noinline int is_tail_call(const struct run *r)
@@ -227,6 +213,19 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 		}                                                                                  \
 		return 0;                                                                          \
 	}                                                                                          \
+	static __always_inline int is_followed_##size(struct work *w,                              \
+						      const struct trace_site_entry *entry,        \
+						      struct trace_calls_##size *c)                \
+	{                                                                                          \
+		if (is_apart_##size(c, w->run->m.file[FETCH_FILE_SP])) {                           \
+			if (is_wanted(w, entry))                                                   \
+				count(entry->probe, APART);                                        \
+			return 0;                                                                  \
+		}                                                                                  \
+		/* Before the condition: also a call that is not wanted takes the frame. */        \
+		forget_##size(c, w->run->m.file[FETCH_FILE_SP] + !is_tail_call(w->run));           \
+		return is_wanted(w, entry);                                                        \
+	}                                                                                          \
 	static __noinline int enter_call_##size(struct work *w,                                    \
 						const struct trace_site_entry *entry, __u32 site)  \
 	{                                                                                          \
@@ -237,14 +236,7 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 			count(entry->probe, LOST);                                                 \
 			return 1;                                                                  \
 		}                                                                                  \
-		if (is_apart_##size(c, w->run->m.file[FETCH_FILE_SP])) {                           \
-			if (is_wanted(w, entry))                                                   \
-				count(entry->probe, APART);                                        \
-			return 1;                                                                  \
-		}                                                                                  \
-		/* Before the condition: also a call that is not wanted takes the frame. */        \
-		forget_##size(c, w->run->m.file[FETCH_FILE_SP] + !is_tail_call(w->run));           \
-		if (!is_wanted(w, entry))                                                          \
+		if (!is_followed_##size(w, entry, c))                                              \
 			return 1;                                                                  \
 		return begin_call_##size(w, entry, site, c, w->run->m.file[FETCH_FILE_SP]);        \
 	}                                                                                          \

@@ -12,8 +12,10 @@
 #ifndef TRACE_STACK_BPF_H
 #define TRACE_STACK_BPF_H
 
-#define WALK_HEAD struct trace_stack
-#define WALK_OWN  __u64
+#define WALK_HEAD              struct trace_stack
+#define WALK_OWN               __u64
+/* The caller of a function that has a return probe. */
+#define WALK_RETURN(pc, place) true_return(pc, place)
 #include "walk/bpf/walk_run.bpf.h"
 
 /* TRACE_SEEN_SLOTS of them. */

@@ -46,6 +46,7 @@ struct signal_struct {
 	} live;
 } CORE;
 
+struct uprobe_task;
 struct xol_area;
 
 struct mm_struct {
@@ -58,6 +59,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct mm_struct *mm;
+	struct uprobe_task *utask;
 	struct signal_struct *signal;
 	struct task_struct *group_leader;
 	char comm[16];
@@ -503,6 +505,7 @@ static __always_inline void give_run_back(struct run *r)
 	*(volatile __u64 *)&r->is_taken = 0;
 }
 
+#include "replaced.bpf.h"
 #include "stack.bpf.h"
 
 /* The end of a record, where the hit's stack is. */
@@ -597,6 +600,7 @@ TRACE_CLASSES(HIT_PROGRAM)
 #include "aggregate.bpf.h"
 #include "returns.bpf.h"
 #include "copies.bpf.h"
+#include "stacked_calls.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)

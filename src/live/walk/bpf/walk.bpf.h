@@ -586,6 +586,11 @@ static __always_inline int is_by_others(__u64 frame)
 	return frame & WALK_RAW && !(frame & WALK_MADE);
 }
 
+/* What a return address is that was found at a place of the stack. */
+#ifndef WALK_RETURN
+#define WALK_RETURN(pc, place) (pc)
+#endif
+
 /* One frame more. Returns 1 when the walk has ended; w->end then says why. */
 __noinline int step(struct walk *w)
 {
@@ -595,6 +600,8 @@ __noinline int step(struct walk *w)
 
 	if (!w)
 		return 1;
+	if (!w->is_exact)
+		w->pc = WALK_RETURN(w->pc, w->regs[RSP] - 8);
 	e = find_rule(w, w->pc - !w->is_exact);
 	if (e == IN_REGION)
 		e = find_made(w, w->pc - !w->is_exact);
