@@ -11,17 +11,12 @@
  * begins with a nop, which the kernel emulates, so that the cost of the trap is as small as it gets
  * and that of the rest shows. Exits with 77 and the reason where nothing can be traced.
  */
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cairn/trace.h>
-
 #include "target.h"
+#include "tracers.h"
 
 #define CALLS_DEFAULT 200000
 #define ROUNDS        5
@@ -29,101 +24,6 @@
 
 static const char source[] =
 	TARGET_SOURCE("", "void hit(int a, int b) { sink = a + b; }", "", "hit(i, 2)");
-
-static int print(void *ctx, const struct cairn_event *event)
-{
-	return cairn_event_print(event, CAIRN_VALUE_TEXT, ctx) < 0;
-}
-
-/* Traces until it is killed; says with one byte that it is attached. */
-__attribute__((noreturn)) static void trace(const struct target *target, const char *probe,
-					    int ready)
-{
-	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = target->pid};
-	struct cairn_err err = {0};
-	struct cairn_trace *t;
-	FILE *null = fopen("/dev/null", "w");
-	int e = cairn_trace_open(&opts, &t, &err);
-
-	if (e >= 0)
-		e = cairn_trace_add(t, probe, &err);
-	if (e >= 0)
-		e = cairn_trace_attach(t, &err);
-	if (e < 0 || write(ready, "r", 1) != 1) {
-		fprintf(stderr, "%s\n", err.msg);
-		_exit(1);
-	}
-	for (;;)
-		cairn_trace_poll(t, 1000, print, null, &err);
-}
-
-static pid_t start_ours(const struct target *target, const char *probe)
-{
-	int ready[2];
-	char byte;
-
-	if (pipe(ready))
-		return -1;
-	pid_t pid = fork();
-	if (!pid)
-		trace(target, probe, ready[1]);
-	close(ready[1]);
-	ssize_t n = read(ready[0], &byte, 1);
-	close(ready[0]);
-	return n == 1 ? pid : -1;
-}
-
-/* bpftrace says "Attaching" before it has; what its BEGIN prints comes after. */
-static pid_t start_bpftrace(const struct target *target, const char *format)
-{
-	int out[2];
-	char script[400], line[200] = "";
-
-	snprintf(script, sizeof(script), format, target->path, target->path);
-	if (pipe(out))
-		return -1;
-	pid_t pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_WRONLY);
-		char number[20];
-		snprintf(number, sizeof(number), "%d", target->pid);
-		dup2(out[1], 1);
-		dup2(null, 2);
-		execlp("bpftrace", "bpftrace", "-p", number, "-e", script, NULL);
-		_exit(127);
-	}
-	close(out[1]);
-	FILE *from = fdopen(out[0], "r");
-	bool there = from && fgets(line, sizeof(line), from) && strstr(line, "Attaching");
-	if (!there) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		return -1;
-	}
-	sleep(1);
-	/* Its lines go on to /dev/null, as ours do. */
-	pid_t drain = fork();
-	if (!drain) {
-		char buf[65536];
-		while (read(out[0], buf, sizeof(buf)) > 0)
-			;
-		_exit(0);
-	}
-	return pid;
-}
-
-static void stop(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	usleep(200000);
-}
-
-static void keep_best(double *best, double now)
-{
-	if (now < *best)
-		*best = now;
-}
 
 /* What is done at a hit, by both; %s is the program's path. */
 struct task {
@@ -152,13 +52,18 @@ static struct task tasks[] = {
 /* False if nothing can be traced. */
 static bool measure(struct target *t, struct task *task)
 {
-	pid_t pid = start_ours(t, task->probe);
+	struct tracing how = {.probe = task->probe};
+	pid_t pid = start_ours(t, &how);
+	char script[400];
 
 	if (pid < 0)
 		return false;
 	keep_best(&task->ours, target_measure(t));
 	stop(pid);
-	for (int k = 0; k < 2 && (pid = start_bpftrace(t, task->scripts[k])) > 0; k++) {
+	for (int k = 0; k < 2; k++) {
+		snprintf(script, sizeof(script), task->scripts[k], t->path, t->path);
+		if ((pid = start_bpftrace(t, script)) < 0)
+			break;
 		keep_best(&task->theirs[k], target_measure(t));
 		stop(pid);
 	}
