@@ -112,7 +112,17 @@ bool trace_stack_is_key(const struct session *session)
 	return false;
 }
 
-/* "main at a.c:12", "main+0x12", or why there is no caller. */
+/* The function that has the code of inlined calls. */
+static void put_container(const struct stack_place *place, char *buf, size_t size)
+{
+	const struct cairn_frame *outer = &place->functions[place->n - 1];
+	const char *name = demangled_or(outer->function, outer->name);
+
+	if (place->n > 1 && name)
+		snprintf(buf, size, ", inlined in %s", name);
+}
+
+/* "main at a.c:12", "copy at a.c:9, inlined in main", "main+0x12", or why there is no caller. */
 static void caller_text(const struct session *session, const struct cairn_thread_stack *stack,
 			char *buf, size_t size)
 {
@@ -126,9 +136,11 @@ static void caller_text(const struct session *session, const struct cairn_thread
 	stack_names_find(session->names, frame, &place);
 	const struct cairn_frame *f = place.n ? &place.functions[0] : NULL;
 	const char *name = f ? demangled_or(f->function, f->name) : NULL;
-	if (name && f->file && f->line)
-		snprintf(buf, size, "%s at %s:%" PRIu32, name, f->file, f->line);
-	else if (name && place.has_start)
+	if (name && f->file && f->line) {
+		int n = snprintf(buf, size, "%s at %s:%" PRIu32, name, f->file, f->line);
+		if (n > 0 && (size_t)n < size)
+			put_container(&place, buf + n, size - (size_t)n);
+	} else if (name && place.has_start)
 		snprintf(buf, size, "%s+0x%" PRIx64, name, place.off);
 	else
 		snprintf(buf, size, "0x%" PRIx64, frame->pc.v);

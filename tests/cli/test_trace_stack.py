@@ -503,7 +503,8 @@ def callers_are_counted_also_those_of_inlined_copies():
         found == {
             ("copied", "one:8"): 10,
             ("copied", "two:12"): 7,
-            ("leaf", "copied:5"): 34,
+            ("leaf", "copied:5, inlined in one"): 20,
+            ("leaf", "copied:5, inlined in two"): 14,
             ("leaf", "two:13"): 7
         }, found)
     text = cairn("trace", "--by", "$caller", "-c", exe, "copied")
