@@ -233,6 +233,46 @@ def rust_regex(flags):
     return output
 
 
+def built(name, package, command, made):
+    """A program of a package's unpacked source, built by a shell command in a copy of it."""
+    output = os.path.join(common.lab('bin'), name)
+    if os.path.exists(output):
+        return output
+    tree, build = unpacked(package), os.path.join(common.lab('src', package), 'build')
+    shutil.rmtree(build, ignore_errors=True)
+    shutil.copytree(tree, build, symlinks=True)
+    jobs = os.cpu_count() or 1
+    shell(command.format(jobs=jobs), build, os.path.join(build, 'log'))
+    shutil.copy(os.path.join(build, made), output)
+    return output
+
+
+def nginx():
+    """The server without the modules that need libraries."""
+    return built(
+        'nginx', 'nginx', './configure --with-cc-opt="-O2 -g" --without-http_rewrite_module '
+        '--without-pcre --without-http_gzip_module && nice make -j{jobs}', 'objs/nginx')
+
+
+def git():
+    return built(
+        'git', 'git', 'nice make -j{jobs} git CFLAGS="-O2 -g" NO_CURL=1 NO_EXPAT=1 NO_GETTEXT=1 '
+        'NO_TCLTK=1 NO_PERL=1 NO_PYTHON=1 NO_OPENSSL=1', 'git')
+
+
+def zstd():
+    return built(
+        'zstd', 'libzstd', 'nice make -j{jobs} -C programs zstd MOREFLAGS=-g HAVE_LZMA=0 '
+        'HAVE_LZ4=0 HAVE_ZLIB=0', 'programs/zstd')
+
+
+def ninja():
+    """In C++."""
+    return built(
+        'ninja', 'ninja-build', 'set -e; for f in $(ls src/*.cc | grep -vE "test|perf|win32|bench|browse|[.]in[.]"); '
+        'do nice g++ -O2 -g -c -o $f.o $f; done; g++ -g -o ninja src/*.o', 'ninja')
+
+
 def postgres():
     """The server of postgres 15, built by GCC at -O2 -g: ten minutes, once."""
     output = os.path.join(common.lab('bin'), 'postgres')
