@@ -429,4 +429,5 @@ def main():
     common.finish()
 
 
-main()
+if __name__ == '__main__':
+    main()
