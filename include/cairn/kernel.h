@@ -127,6 +127,25 @@ int cairn_kernel_bind(struct cairn_kernel *kernel, const struct cairn_binary *bi
 bool cairn_kernel_address(const struct cairn_kernel *kernel, struct cairn_vaddr at, uint64_t *ret);
 
 /*
+ * cairn_kernel_data_address - where data is now
+ *
+ * Returns false before cairn_kernel_bind(), and for data that is not there: of sections that the
+ * kernel frees, and those that each processor has its own of. Cost: O(sections of data). Threads:
+ * any. Signals: safe.
+ */
+bool cairn_kernel_data_address(const struct cairn_kernel *kernel, struct cairn_vaddr at,
+			       uint64_t *ret);
+
+/*
+ * cairn_kernel_link_address - the link-time address of code that runs
+ *
+ * The other way round: for a frame of a stack. Returns false before cairn_kernel_bind(), and for an
+ * address that is in none of the sections of code. Cost and threads as cairn_kernel_address().
+ */
+bool cairn_kernel_link_address(const struct cairn_kernel *kernel, uint64_t at,
+			       struct cairn_vaddr *ret);
+
+/*
  * cairn_kernel_kprobe_type - the type of perf events that are kprobes
  *
  * Returns it, or -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS). Cost: a small file.

@@ -23,6 +23,7 @@
 #include "elf/elf.h"
 #include "elf_builder.h"
 #include "kernel/kernel.h"
+#include "kernel/symbols.h"
 
 #define TEXT  0xffffffff81000000
 #define INIT  0xffffffff82000000
@@ -145,6 +146,15 @@ static void code_is_where_it_was_loaded_and_freed_code_is_nowhere(void **state)
 	assert_int_equal(at, TEXT + 17 + SLIDE);
 	assert_false(cairn_kernel_address(k, (struct cairn_vaddr){TEXT + sizeof(code)}, &at));
 	assert_false(cairn_kernel_address(k, (struct cairn_vaddr){INIT}, &at));
+	struct cairn_vaddr link;
+	assert_true(cairn_kernel_link_address(k, TEXT + 17 + SLIDE, &link));
+	assert_int_equal(link.v, TEXT + 17);
+	assert_false(cairn_kernel_link_address(k, TEXT + sizeof(code) + SLIDE, &link));
+	assert_false(cairn_kernel_link_address(k, INIT + SLIDE, &link));
+	struct cairn_vaddr data = {TEXT + 0x2000004};
+	assert_true(cairn_kernel_data_address(k, data, &at));
+	assert_int_equal(at, data.v + SLIDE);
+	assert_false(cairn_kernel_data_address(k, (struct cairn_vaddr){TEXT}, &at));
 	assert_string_equal(cairn_kernel_release(k), "6.1.0-test");
 	cairn_binary_close(bin);
 	cairn_kernel_close(k);
@@ -325,10 +335,24 @@ static void a_module_that_was_loaded_again_is_another_one(void **state)
 	cairn_kernel_close(k);
 }
 
+static void code_is_found_by_its_symbol(void **state)
+{
+	struct kernel_code found;
+	struct cairn_kernel *k = open_kernel();
+
+	assert_int_equal(kernel_code_find(k, "first", &found, NULL), 1);
+	assert_int_equal(found.at, TEXT + SLIDE);
+	assert_int_equal(found.end, TEXT + 16 + SLIDE);
+	assert_int_equal(kernel_code_find(k, "fir", &found, NULL), 0);
+	assert_int_equal(kernel_code_find(k, "third", &found, NULL), 0);
+	cairn_kernel_close(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_kernel_allows_is_read),
+		cmocka_unit_test(code_is_found_by_its_symbol),
 		cmocka_unit_test(a_module_that_was_loaded_again_is_another_one),
 		cmocka_unit_test(code_is_where_it_was_loaded_and_freed_code_is_nowhere),
 		cmocka_unit_test(another_build_and_another_order_are_refused),

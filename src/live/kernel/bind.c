@@ -27,10 +27,20 @@ static bool is_code(const struct elf_section *section)
 	return section->flags & SHF_EXECINSTR && section->flags & SHF_ALLOC && section->size;
 }
 
-static const struct elf_section *section_named(const struct elf *e, const char *name)
+/* What is per processor is elsewhere than where sysfs has its section. */
+static bool is_data(const struct elf_section *section)
+{
+	return !(section->flags & SHF_EXECINSTR) && section->flags & SHF_ALLOC && section->size &&
+	       !strstr(section->name, "percpu");
+}
+
+typedef bool is_wanted_fn(const struct elf_section *section);
+
+static const struct elf_section *section_named(const struct elf *e, const char *name,
+					       is_wanted_fn *is_wanted)
 {
 	for (size_t i = 0; i < elf_n_sections(e); i++)
-		if (is_code(elf_section_at(e, i)) && !strcmp(elf_section_at(e, i)->name, name))
+		if (is_wanted(elf_section_at(e, i)) && !strcmp(elf_section_at(e, i)->name, name))
 			return elf_section_at(e, i);
 	return NULL;
 }
@@ -42,15 +52,25 @@ static int add_piece(struct cairn_kernel *k, const struct elf_section *section, 
 	return VEC_ADD(&k->pieces, piece) ? 0 : err_nomem(err, "sections of code");
 }
 
+static int add_data(struct cairn_kernel *k, const struct elf_section *section, uint64_t to,
+		    struct cairn_err *err)
+{
+	struct kernel_piece piece = {section->addr.v, section->size, to};
+	return VEC_ADD(&k->data, piece) ? 0 : err_nomem(err, "sections of data");
+}
+
 /* All sections of a kernel are moved by one distance, which that of the first code shows. */
 static int place_kernel(struct cairn_kernel *k, const struct elf *e, struct cairn_err *err)
 {
-	const struct elf_section *text = section_named(e, ".text");
+	const struct elf_section *text = section_named(e, ".text", is_code);
 	int rc = 0;
 	for (size_t i = 0; text && i < elf_n_sections(e) && rc >= 0; i++) {
 		const struct elf_section *section = elf_section_at(e, i);
+		uint64_t to = k->text + (section->addr.v - text->addr.v);
 		if (is_code(section) && !kernel_is_gone(k, section->name))
-			rc = add_piece(k, section, k->text + (section->addr.v - text->addr.v), err);
+			rc = add_piece(k, section, to, err);
+		else if (is_data(section) && !kernel_is_gone(k, section->name))
+			rc = add_data(k, section, to, err);
 	}
 	return rc;
 }
@@ -61,9 +81,12 @@ static int place_module(struct cairn_kernel *k, const struct elf *e, struct cair
 	int rc = 0;
 	for (size_t i = 0; i < k->sections.n && rc >= 0; i++) {
 		const char *name = k->sections.p[i].name;
-		const struct elf_section *section = section_named(e, name);
+		const struct elf_section *section = section_named(e, name, is_code);
 		if (section && !kernel_is_gone(k, name))
 			rc = add_piece(k, section, k->sections.p[i].at, err);
+		section = section_named(e, name, is_data);
+		if (rc >= 0 && section && !kernel_is_gone(k, name))
+			rc = add_data(k, section, k->sections.p[i].at, err);
 	}
 	return rc;
 }
@@ -88,13 +111,36 @@ static int place(struct cairn_kernel *k, const struct cairn_binary *bin, struct 
 			 : place_kernel(k, binary_main(bin), err);
 }
 
-bool cairn_kernel_address(const struct cairn_kernel *k, struct cairn_vaddr at, uint64_t *ret)
+static bool find_piece(const struct kernel_piece *pieces, size_t n, struct cairn_vaddr at,
+		       uint64_t *ret)
 {
-	for (size_t i = 0; i < k->pieces.n; i++) {
-		const struct kernel_piece *p = &k->pieces.p[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct kernel_piece *p = &pieces[i];
 		if (at.v - p->from >= p->size)
 			continue;
 		*ret = p->to + (at.v - p->from);
+		return true;
+	}
+	return false;
+}
+
+bool cairn_kernel_address(const struct cairn_kernel *k, struct cairn_vaddr at, uint64_t *ret)
+{
+	return find_piece(k->pieces.p, k->pieces.n, at, ret);
+}
+
+bool cairn_kernel_data_address(const struct cairn_kernel *k, struct cairn_vaddr at, uint64_t *ret)
+{
+	return find_piece(k->data.p, k->data.n, at, ret);
+}
+
+bool cairn_kernel_link_address(const struct cairn_kernel *k, uint64_t at, struct cairn_vaddr *ret)
+{
+	for (size_t i = 0; i < k->pieces.n; i++) {
+		const struct kernel_piece *p = &k->pieces.p[i];
+		if (at - p->to >= p->size)
+			continue;
+		ret->v = p->from + (at - p->to);
 		return true;
 	}
 	return false;
@@ -110,25 +156,13 @@ struct comparison {
 	size_t limit; /* 0: none */
 };
 
-static bool link_time(const struct cairn_kernel *k, uint64_t at, struct cairn_vaddr *ret)
-{
-	for (size_t i = 0; i < k->pieces.n; i++) {
-		const struct kernel_piece *p = &k->pieces.p[i];
-		if (at - p->to >= p->size)
-			continue;
-		ret->v = p->from + (at - p->to);
-		return true;
-	}
-	return false;
-}
-
 static int compare(void *ctx, const struct kallsym *s)
 {
 	struct comparison *c = ctx;
 	struct cairn_vaddr at, start;
 	const char *name;
 	if (!kallsym_is_code(s) || !kallsyms_is_own(c->kernel, s) ||
-	    !link_time(c->kernel, s->at, &at))
+	    !cairn_kernel_link_address(c->kernel, s->at, &at))
 		return 0;
 	bool is_known = c->sidecar ? cairn_sidecar_symbol_of(c->sidecar, at, &name, &start)
 				   : cairn_binary_symbol_of(c->bin, at, &name, &start);
@@ -182,7 +216,7 @@ static int check_build(const struct cairn_kernel *k, const struct cairn_binary *
 int cairn_kernel_bind(struct cairn_kernel *k, const struct cairn_binary *bin,
 		      const struct cairn_sidecar *sidecar, bool is_whole, struct cairn_err *err)
 {
-	k->pieces.n = 0;
+	k->pieces.n = k->data.n = 0;
 	int rc = check_build(k, bin, err);
 	if (rc >= 0)
 		rc = place(k, bin, err);

@@ -9,6 +9,7 @@
  *	image.c     an ELF file made of symbols and addresses
  *	names.c     names and paths, for all of them
  *	state.c     what the kernel allows, and whether a module is still loaded
+ *	symbols.c   names of code by address, for profiles and stacks
  */
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
@@ -17,7 +18,7 @@
 
 #include "base/vec.h"
 
-/* A section of code as it is loaded: addresses [from, from + size) of the binary are at @to. */
+/* A section as it is loaded: addresses [from, from + size) of the binary are at @to. */
 struct kernel_piece {
 	uint64_t from, size, to;
 };
@@ -41,7 +42,7 @@ struct cairn_kernel {
 	uint64_t folder;                     /* of a module in sysfs: its inode */
 	uint64_t text;                       /* address of the kernel's first code; 0 of a module */
 	VEC(struct kernel_section) sections; /* of a module, by address */
-	VEC(struct kernel_piece) pieces;
+	VEC(struct kernel_piece) pieces, data;
 	struct cairn_binary *image;
 	struct kernel_bytes image_bytes;
 };

@@ -287,6 +287,7 @@ void cairn_kernel_close(struct cairn_kernel *k)
 		free(k->sections.p[i].name);
 	VEC_FREE(&k->sections);
 	VEC_FREE(&k->pieces);
+	VEC_FREE(&k->data);
 	free(k->build_id);
 	free(k->release);
 	free(k->module);

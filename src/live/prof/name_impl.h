@@ -7,31 +7,11 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "kernel/symbols.h"
 #include "prof/name.h"
 
 /* ---- the kernel ---- */
 
-struct kernel_symbol {
-	uint64_t at;
-	const char *name, *module; /* NULL: of the kernel itself */
-};
-
-struct kernel_names {
-	char *text;                        /* of all names */
-	VEC(struct kernel_symbol) symbols; /* by address */
-	bool is_read, is_hidden;
-};
-
-/*
- * kernel_names_read - read the kernel's symbols, once
- *
- * @path  in the form of /proc/kallsyms. One that cannot be read has none.
- * Returns 0 or -ENOMEM.
- */
-int kernel_names_read(struct kernel_names *k, const char *path);
-void kernel_names_fini(struct kernel_names *k);
-/* The function that has an address, or NULL. */
-const struct kernel_symbol *kernel_names_find(const struct kernel_names *k, uint64_t at);
 /*
  * kernel_names_skip - how many of the innermost frames are the way from a tracepoint to a program
  *
