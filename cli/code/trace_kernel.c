@@ -60,8 +60,10 @@ int trace_kernel_find(void *ctx, const char *module, struct cairn_trace_kernel *
 		    "can be traced\n");
 	if (session->kernel_status)
 		return -ECANCELED;
-	*ret = (struct cairn_trace_kernel){
-		.kernel = k->running.kernel, .bin = k->running.bin, .sites = k->source.sites};
+	*ret = (struct cairn_trace_kernel){.kernel = k->running.kernel,
+					   .bin = k->running.bin,
+					   .sites = k->source.sites,
+					   .sidecar = k->source.sidecar};
 	return 0;
 }
 

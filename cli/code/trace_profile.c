@@ -28,6 +28,8 @@ enum {
 	TITLE_MAX = 160,
 };
 #define ADDRESS_LIMIT (UINT64_C(1) << 57)
+/* Where the kernel's half of the addresses begins. */
+#define KERNEL_HALF   (UINT64_C(1) << 63)
 
 struct making {
 	const struct session *session;
@@ -52,8 +54,28 @@ static int add_function(struct making *m, const struct cairn_frame *f, uint32_t 
 	return cairn_profile_add_function(m->p, &function, ret, &m->err);
 }
 
+static bool is_of_kernel(const struct cairn_stack_frame *frame)
+{
+	return frame->at.v & KERNEL_HALF;
+}
+
+/* An address in it is shown as it is. */
+static int add_kernel_mapping(struct making *m, const struct cairn_stack_frame *frame,
+			      uint32_t *ret)
+{
+	const struct cairn_profile_mapping mapping = {.start = KERNEL_HALF,
+						      .limit = UINT64_MAX,
+						      .offset = KERNEL_HALF,
+						      .path = frame->path,
+						      .code = CAIRN_PROFILE_KERNEL};
+
+	return cairn_profile_add_mapping(m->p, &mapping, ret, &m->err);
+}
+
 static int add_mapping(struct making *m, const struct cairn_stack_frame *frame, uint32_t *ret)
 {
+	if (is_of_kernel(frame))
+		return add_kernel_mapping(m, frame, ret);
 	const char *owner = frame->code && frame->code->owner ? frame->code->owner : "[anon]";
 	const struct cairn_profile_mapping mapping = {
 		.limit = ADDRESS_LIMIT,
@@ -69,7 +91,8 @@ static int add_frame(struct making *m, const struct cairn_stack_frame *frame, ui
 {
 	struct cairn_profile_line lines[CAIRN_FRAMES_MAX] = {0};
 	struct cairn_profile_location location = {
-		.address = frame->path ? frame->vaddr.v : frame->at.v, .lines = lines};
+		.address = frame->path && !is_of_kernel(frame) ? frame->vaddr.v : frame->at.v,
+		.lines = lines};
 	struct stack_place place;
 	int r = add_mapping(m, frame, &location.mapping);
 

@@ -69,6 +69,7 @@ struct cairn_trace_kernel {
 	const struct cairn_kernel *kernel; /* bound to @bin: cairn_kernel_bind() */
 	const struct cairn_binary *bin;
 	struct cairn_sites *sites;
+	const struct cairn_sidecar *sidecar; /* that names frames of stacks; NULL: @bin does */
 };
 
 /* Which time of an event cairn_event_print() shows. */

@@ -20,6 +20,7 @@ import tempfile
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 import common  # noqa: E402
 import guests  # noqa: E402
+import kernel_stacks  # noqa: E402
 
 WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'kernel_work.c')
 # In these the workload ends up; what is inlined there is called. None is of the timer's interrupt
@@ -223,7 +224,7 @@ for line in open('{places}'):
 
 def locations(vmlinux, chosen, folder):
     """{(address, function): {argument: (register, bytes)}}, of those that gdb finds in one."""
-    places, script = os.path.join(folder, 'places'), os.path.join(folder, 'ask.py')
+    places, script = os.path.join(folder), os.path.join(folder, 'ask.py')
     with open(places, 'w', encoding='utf-8') as file:
         for name, sites in chosen.items():
             file.writelines(f"{int(s['addr'], 16):x} {name}\n" for s in sites
@@ -378,7 +379,7 @@ def check_left(version, text, has_module):
         name: (int(a), int(b))
         for name, a, b in re.findall(r'^left (\w+) (\d+) (\d+)$', text, re.M)
     }
-    for name in ('events', 'counts', 'refused', 'killed') + ('module', ) * has_module:
+    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places') + ('module', ) * has_module:
         common.claim(f'{version}: nothing is left after {name} ({left.get(name)})',
                      left.get(name) == left.get('before') == (0, 0))
 
@@ -436,8 +437,9 @@ def check(kernel, vmlinux):
             with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
                 file.write(' '.join(words) + '\n')
         text = guests.boot(
-            kernel, INIT.replace('KILLS', str(KILLS)), {
-                **{
+            kernel,
+            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT, {
+                **kernel_stacks.files(folder, chosen), **{
                     '/' + n: os.path.join(folder, n)
                     for n in ('kernel.cairn', 'functions', 'counted', 'events')
                 }, '/bin/work': work,
@@ -454,6 +456,7 @@ def check(kernel, vmlinux):
         if module:
             check_module(version, text)
         check_left(version, text, bool(module))
+        kernel_stacks.check(version, text, sent, chosen, vmlinux)
 
 
 def main():

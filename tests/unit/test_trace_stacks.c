@@ -11,8 +11,10 @@
 #include <cmocka.h>
 
 #include <malloc.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "trace/attach/kernel_text.h"
 #include "trace/stacks/impl.h"
 
 enum { FRAMES = 40, ROUNDS = 400000 };
@@ -155,12 +157,82 @@ static void of_keys_the_first_stacks_are_kept_for_ever(void **state)
 	end(&s);
 }
 
+/* A record whose numbers contradict each other is none of ours. */
+static void frames_of_the_kernel_are_counted_apart(void **state)
+{
+	struct trace_stacks s;
+	struct cairn_trace t = {.stacks = &s};
+	struct sent stack = stack_of(1);
+	struct walk_taken taken;
+
+	begin(&s);
+	stack.head.end = WALK_END_LIMIT;
+	stack.head.n_kernel = 1;
+	assert_int_equal(stacks_take(&t, &stack, sizeof(stack), false), 0);
+	taken = stacks_taken(stacks_find(&s, stack.head.id[0], stack.head.id[1]));
+	assert_int_equal(taken.n, FRAMES - 1);
+	assert_memory_equal(taken.frames, stack.frames + 1, taken.n * sizeof(*taken.frames));
+	assert_int_equal(s.n_broken, 0);
+	stack.head.n_kernel = FRAMES + 1;
+	assert_int_equal(stacks_take(&t, &stack, sizeof(stack), false), 0);
+	stack.head.n_kernel = WALK_MAX_KERNEL + 1;
+	stack.head.n = WALK_MAX_KERNEL + 1;
+	assert_int_equal(stacks_take(&t, &stack, sizeof(stack), false), 0);
+	stack.head.n_kernel = 0;
+	assert_int_equal(stacks_take(&t, &stack, sizeof(stack), false), 0);
+	assert_int_equal(s.n_broken, 3);
+	end(&s);
+}
+
+static void a_stack_that_ends_in_the_kernel_says_why(void **state)
+{
+	struct stack_kept k = {.n = 1, .n_kernel = 1, .end = WALK_END_LOST};
+
+	assert_non_null(strstr(stacks_kernel_end(&k, k.end), "one byte"));
+	assert_non_null(strstr(stacks_kernel_end(&k, WALK_END_NO_PROCESS), "execve"));
+	assert_null(stacks_kernel_end(&k, WALK_END_COMPLETE));
+	assert_null(stacks_kernel_end(&k, WALK_END_LIMIT));
+	/* Frames of a program follow: the reason is theirs. */
+	k.n = 2;
+	assert_null(stacks_kernel_end(&k, WALK_END_LOST));
+	k = (struct stack_kept){
+		.n = WALK_MAX_KERNEL, .n_kernel = WALK_MAX_KERNEL, .end = WALK_END_LIMIT};
+	assert_true(stacks_kernel_is_cut(&k));
+	assert_non_null(strstr(stacks_kernel_end(&k, WALK_END_LIMIT), "127"));
+}
+
+static void one_byte_that_moves_the_stack_pointer_is_known(void **state)
+{
+	static const struct {
+		uint8_t code[5];
+		bool moves;
+	} codes[] = {
+		{{0x55, 0x48, 0x89, 0xe5, 0x90}, true},  /* push %rbp; mov */
+		{{0x5b, 0x5d, 0xc3, 0x90, 0x90}, true},  /* pop %rbx */
+		{{0xc3, 0x90, 0x90, 0x90, 0x90}, true},  /* ret */
+		{{0xc9, 0xc3, 0x90, 0x90, 0x90}, true},  /* leave */
+		{{0x9c, 0x58, 0x90, 0x90, 0x90}, true},  /* pushf */
+		{{0xf3, 0x0f, 0x1e, 0xfa, 0x55}, true},  /* endbr64; push %rbp */
+		{{0xf3, 0x0f, 0x1e, 0xfa, 0xe8}, false}, /* endbr64; call */
+		{{0x41, 0x54, 0x55, 0x90, 0x90}, false}, /* push %r12: two bytes, of the same row */
+		{{0x0f, 0x1f, 0x44, 0x00, 0x00}, false}, /* a nop */
+		{{0x48, 0x83, 0xec, 0x10, 0x90}, false}, /* sub $16, %rsp */
+		{{0x90, 0x55, 0x90, 0x90, 0x90}, false}, /* nop */
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		assert_int_equal(kernel_text_moves_stack(codes[i].code), codes[i].moves);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_event_has_its_stack_and_memory_has_a_bound),
 		cmocka_unit_test(what_was_in_the_buffer_at_a_turn_is_known_after_it),
 		cmocka_unit_test(of_keys_the_first_stacks_are_kept_for_ever),
+		cmocka_unit_test(frames_of_the_kernel_are_counted_apart),
+		cmocka_unit_test(a_stack_that_ends_in_the_kernel_says_why),
+		cmocka_unit_test(one_byte_that_moves_the_stack_pointer_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

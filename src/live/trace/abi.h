@@ -158,8 +158,10 @@ struct trace_site_entry {
 	__u8 has_condition;
 	__u8 weight : 4;     /* enum trace_weight */
 	__u8 is_inlined : 1; /* its caller is around it */
-	__u8 is_signed;      /* of aggregates: a bit per update whose number is signed */
-	__u8 returns;        /* TRACE_RETURNS_*; 0: the hit is complete at once */
+	/* Of the kernel: its one byte of code moves the stack pointer, so the kernel cannot unwind. */
+	__u8 moves_stack : 1;
+	__u8 is_signed; /* of aggregates: a bit per update whose number is signed */
+	__u8 returns;   /* TRACE_RETURNS_*; 0: the hit is complete at once */
 	__u32 return_op;
 };
 
@@ -203,9 +205,16 @@ struct trace_stack {
 	__u16 n;
 	__u8 end; /* enum walk_end */
 	__u8 n_exact;
-	__u16 exact[TRACE_EXACT_MAX];
-	__u8 reserved[4];
+	__u16 exact[TRACE_EXACT_MAX]; /* of the frames after the kernel's */
+	__u8 n_kernel;                /* the first frames are of the kernel */
+	__u8 reserved[3];
 };
+
+/*
+ * The first frame of a hit in the kernel: where it is tells its site, by number. The frames of the
+ * kernel after it are return addresses.
+ */
+#define TRACE_SITE_FRAME(site) (1ULL << 63 | (site))
 
 /*
  * Calls. In a trace that shows calls each of them has two records, one of its entry and one of its

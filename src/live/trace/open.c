@@ -12,6 +12,7 @@
 #include "trace/place/in_kernel.h"
 #include "trace/attach/copies.h"
 #include "trace/attach/kernel.h"
+#include "trace/attach/kernel_text.h"
 #include "trace/place/move.h"
 #include "trace/attach/returns.h"
 #include "trace/stacks/stacks.h"
@@ -490,6 +491,8 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 
 	e = e ? e : verify_files(t, err);
 	e = e ? e : check_sites(t, err);
+	if (e == 0 && t->stacks && in_kernel(t))
+		kernel_text_look(t);
 	if (e == 0 && t->aggregates)
 		e = aggregates_finish(t, err);
 	if (e < 0)

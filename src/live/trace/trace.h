@@ -70,10 +70,12 @@ struct trace_file {
 	struct code_walk walk; /* the function that was decoded last */
 	/* Of the running kernel; then bin and sites are the caller's. NULL: programs map the file. */
 	const struct cairn_kernel *kernel;
-	const char *module; /* NULL: the kernel itself */
-	int kprobe_type;    /* of perf events; negative: the kernel has none */
-	bool was_mapped;    /* by the traced process, as far as was seen */
-	bool is_awaited;    /* a library that no traced process has mapped yet */
+	const struct cairn_sidecar *kernel_sidecar;
+	const char *module;            /* NULL: the kernel itself */
+	const char *in_brackets;       /* the path of frames in it: "[kernel]", "[loop]" */
+	int kprobe_type;               /* of perf events; negative: the kernel has none */
+	bool was_mapped;               /* by the traced process, as far as was seen */
+	bool is_awaited;               /* a library that no traced process has mapped yet */
 	bool knows_returns, throws;
 	struct copy_ends *ends; /* of inlined copies; NULL: only the debug information knows them */
 	bool knows_ends, wants_debug_info;
@@ -94,6 +96,7 @@ struct trace_site {
 	enum cairn_unavailable why; /* there is no number */
 	bool attached;
 	bool is_long_nop; /* its instruction is a nop of 5 bytes */
+	bool moves_stack; /* as in the entry of the kernel's program */
 	bool follows;     /* calls are followed to their return, which has a program, too */
 	uint32_t return_program;
 	const struct cairn_location *result; /* if calls are followed */

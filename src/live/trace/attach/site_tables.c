@@ -66,6 +66,7 @@ static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 			.has_condition = program->has_condition,
 			.weight = site->weight,
 			.is_inlined = site->pub.site->n_chain > 0,
+			.moves_stack = site->moves_stack,
 			.is_signed = t->probes.p[site->pub.probe]->is_signed};
 		if (site->follows)
 			tell_return(t, site, &entries[i]);

@@ -333,7 +333,7 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 			if (with_stack && stacks_of == TRACE_STACKS_CALLER && entry->is_inlined)   \
 				use_caller(w.run, site);                                           \
 			else if (with_stack)                                                       \
-				take_stack(w.run);                                                 \
+				take_stack(ctx, w.run, entry, site);                               \
 			work_##size(&w, entry, site);                                              \
 		}                                                                                  \
 		give_back(slot);                                                                   \

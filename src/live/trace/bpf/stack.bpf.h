@@ -8,6 +8,9 @@
  * The walk begins in the program itself, as functions can be nested eight deep and the walk needs
  * seven. It reads memory that is there and does not sleep, so that few walks of a processor are in
  * progress at a time. When all are taken, the hit has no stack, and says so.
+ *
+ * A hit in the kernel has the kernel's frames first, which the kernel walks itself, and then those
+ * of the program that it works for, from the registers with which that was left.
  */
 #ifndef TRACE_STACK_BPF_H
 #define TRACE_STACK_BPF_H
@@ -81,11 +84,14 @@ __noinline int send_stack(struct walk *w)
 		return 0;
 	if (sent->id[0] == w->head.id[0] && sent->id[1] == w->head.id[1])
 		return 1;
-	n = w->n < WALK_MAX_FRAMES ? w->n : WALK_MAX_FRAMES;
+	n = w->n_kernel + w->n;
+	if (n > WALK_MAX_KERNEL + WALK_MAX_FRAMES)
+		n = WALK_MAX_KERNEL + WALK_MAX_FRAMES;
 	w->head.mark = 0;
 	w->head.time_ns = bpf_ktime_get_ns();
 	w->head.generation = w->process.generation;
 	w->head.n = (__u16)n;
+	w->head.n_kernel = (__u8)w->n_kernel;
 	w->head.end = w->end;
 	w->head.n_exact = w->n_exact;
 	for (__u32 i = 0; i < WALK_EXACT_MAX; i++)
@@ -105,11 +111,122 @@ static __always_inline void use_caller(struct run *r, __u32 site)
 	r->stack.id[1] = 0;
 }
 
-/* The stack of a hit becomes r->stack. */
-static __always_inline void take_stack(struct run *r)
+/* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
+#define PF_NO_USER (0x00200000 | 0x00000010)
+
+/* Whether the task will return to a program, with registers that are then the walk's. */
+static __noinline int take_task_regs(struct walk *w)
 {
-	__u32 tgid = (__u32)(r->ids >> 32);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct pt_regs *r = (void *)w->raw;
+
+	if (task->flags & PF_NO_USER)
+		return 0;
+	if (bpf_probe_read_kernel(w->raw, sizeof(w->raw), (void *)bpf_task_pt_regs((void *)task)))
+		return 0;
+	w->pc = r->rip;
+	w->regs[0] = r->rax;
+	w->regs[1] = r->rdx;
+	w->regs[2] = r->rcx;
+	w->regs[3] = r->rbx;
+	w->regs[4] = r->rsi;
+	w->regs[5] = r->rdi;
+	w->regs[6] = r->rbp;
+	w->regs[7] = r->rsp;
+	w->regs[8] = r->r8;
+	w->regs[9] = r->r9;
+	w->regs[10] = r->r10;
+	w->regs[11] = r->r11;
+	w->regs[12] = r->r12;
+	w->regs[13] = r->r13;
+	w->regs[14] = r->r14;
+	w->regs[15] = r->r15;
+	return 1;
+}
+
+/* While a program is replaced, the registers are those of the old one, and the memory is not. */
+static __always_inline int is_in_execve(void)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
+/* The kernel's frames, the site for the first. Returns whether they are all of them. */
+static __noinline int take_kernel(void *ctx, struct walk *w, const struct trace_site_entry *entry,
+				  __u32 site)
+{
+	long n = entry->moves_stack ? 0 : bpf_get_stack(ctx, w->frames, WALK_MAX_KERNEL * 8, 0);
+
+	w->n_kernel = n > 8 ? (__u32)n / 8 : 1;
+	if (w->n_kernel > WALK_MAX_KERNEL)
+		w->n_kernel = WALK_MAX_KERNEL;
+	w->frames[0] = TRACE_SITE_FRAME(site);
+	w->end = WALK_END_COMPLETE;
+	if (n <= 0)
+		w->end = entry->moves_stack ? WALK_END_LOST : WALK_END_NO_USER;
+	else if (w->n_kernel >= WALK_MAX_KERNEL)
+		w->end = WALK_END_LIMIT;
+	return w->end == WALK_END_COMPLETE;
+}
+
+/* No more than are wanted; of a caller alone the next frame. Returns whether more are. */
+static __always_inline int keep_wanted(struct walk *w, int is_whole)
+{
+	if (stacks_of == TRACE_STACKS_CALLER) {
+		w->frames[0] = w->frames[1];
+		w->n_kernel = w->n_kernel > 1;
+		return 0;
+	}
+	if (w->n_kernel > stack_frames) {
+		w->n_kernel = stack_frames;
+		w->end = WALK_END_LIMIT;
+		return 0;
+	}
+	return is_whole;
+}
+
+__noinline int hash_kernel(struct walk *w)
+{
+	if (!w)
+		return 0;
+	for (__u32 i = 0; i < WALK_MAX_KERNEL && i < w->n_kernel; i++)
+		add_hash(w, w->frames[i]);
+	return 0;
+}
+
+/* Returns whether the stack goes on in a program. */
+static __noinline int walk_kernel(void *ctx, struct walk *w, const struct trace_site_entry *entry,
+				  __u32 site)
+{
+	int is_whole = take_kernel(ctx, w, entry, site), goes_on = keep_wanted(w, is_whole);
+
+	w->n_exact = 0;
+	w->has_unfiled = 0;
+	hash_kernel(w);
+	if (!goes_on || !take_task_regs(w))
+		return 0;
+	w->max_frames = stack_frames - w->n_kernel;
+	if (!is_in_execve())
+		return 1;
+	w->end = WALK_END_NO_PROCESS;
+	return 0;
+}
+
+static __always_inline void begin_at_hit(struct walk *w, const struct run *r)
+{
+	w->pc = r->m.file[FETCH_FILE_IP];
+#pragma unroll
+	for (int i = 0; i < N_REGS; i++)
+		w->regs[i] = r->m.file[i];
+}
+
+/* The stack of a hit becomes r->stack. */
+static __always_inline void take_stack(void *ctx, struct run *r,
+				       const struct trace_site_entry *entry, __u32 site)
+{
 	struct walk *w = take_walk(bpf_get_smp_processor_id());
+	int is_of_user = 1;
 
 	r->stack.id[0] = r->stack.id[1] = 0;
 	r->stack.generation = r->stack.pad = 0;
@@ -117,19 +234,21 @@ static __always_inline void take_stack(struct run *r)
 		__sync_fetch_and_add(&n_stacks_lost, 1);
 		return;
 	}
-	use_process(w, bpf_map_lookup_elem(&processes, &tgid));
-	w->head.pid = tgid;
+	/* The key is there, as the program's stack has no room for it. */
+	w->head.pid = (__u32)(r->ids >> 32);
+	use_process(w, bpf_map_lookup_elem(&processes, &w->head.pid));
 	w->hash = seed;
 	w->other_hash = ~seed;
 	w->n = w->n_kernel = 0;
 	w->max_frames = stack_frames;
 	w->n_reads = 0;
-	w->pc = r->m.file[FETCH_FILE_IP];
-#pragma unroll
-	for (int i = 0; i < N_REGS; i++)
-		w->regs[i] = r->m.file[i];
-	walk_user(w);
-	if (stacks_of == TRACE_STACKS_CALLER)
+	if (of_kernel)
+		is_of_user = walk_kernel(ctx, w, entry, site);
+	else
+		begin_at_hit(w, r);
+	if (is_of_user)
+		walk_user(w);
+	if (stacks_of == TRACE_STACKS_CALLER && !of_kernel)
 		keep_caller(w);
 	if (send_stack(w)) {
 		r->stack.id[0] = w->head.id[0];

@@ -53,7 +53,7 @@ TRACE_RETURN_CLASSES(STACKED_CALLS)
 		if (stacks_of == TRACE_STACKS_CALLER && (entry)->is_inlined)                       \
 			use_caller((w).run, site);                                                 \
 		else                                                                               \
-			take_stack((w).run);                                                       \
+			take_stack(NULL, (w).run, NULL, 0); /* none of the kernel */               \
 	} while (0)
 
 #define STACKED_PROGRAMS(size)                                                                     \

@@ -29,6 +29,7 @@
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 #include "fetch.bpf.h"
 
@@ -58,6 +59,8 @@ struct mm_struct {
 struct task_struct {
 	int pid;
 	int tgid;
+	unsigned int flags;
+	unsigned int in_execve : 1;
 	struct mm_struct *mm;
 	struct uprobe_task *utask;
 	struct signal_struct *signal;
@@ -552,7 +555,7 @@ static __always_inline void put_call(char *rec, const __u32 rec_size, const stru
 		begin_run(ctx, w.run, entry);                                                      \
 		if (is_wanted(&w, entry)) {                                                        \
 			if (with_stack)                                                            \
-				take_stack(w.run);                                                 \
+				take_stack(ctx, w.run, entry, site);                               \
 			record_##size(&w, entry, site);                                            \
 		}                                                                                  \
 		give_run_back(w.run);                                                              \

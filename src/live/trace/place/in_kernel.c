@@ -78,9 +78,13 @@ static int add_source(struct cairn_trace *t, const struct cairn_trace_kernel *so
 	f->bin = (struct cairn_binary *)source->bin;
 	f->sites = source->sites;
 	f->kernel = source->kernel;
+	f->kernel_sidecar = source->sidecar;
 	f->module = module;
 	f->kprobe_type = cairn_kernel_kprobe_type(source->kernel);
 	f->was_mapped = true;
+	f->in_brackets = arena_printf(&t->arena, "[%s]", module ? module : "kernel");
+	if (!f->in_brackets)
+		return err_nomem(err, "a source of kernel probes");
 	*ret = f;
 	return 0;
 }
@@ -110,8 +114,6 @@ static const char *missing(const struct cairn_trace *t, const struct probe_text 
 		return "the kernel has no USDT probes";
 	if (text->kind == PROBE_OF_PLACE)
 		return "lines and offsets of the kernel are not probed yet; name a function";
-	if (t->stacks)
-		return "hits of kernel probes have no stacks yet";
 	if (t->opts.backend != CAIRN_BACKEND_AUTO)
 		return "functions of the kernel have kprobes, and no other kind of probe";
 	return NULL;

@@ -76,7 +76,7 @@ static int take_with_stacks(struct cairn_trace *t, void *data, size_t size)
 	int e = 0;
 
 	if (is_stack && !t->aggregates)
-		return stacks_take(t->stacks, data, size, false);
+		return stacks_take(t, data, size, false);
 	if (size >= sizeof(struct trace_stack))
 		e = is_stack ? stacks_make_wait(t->stacks, data, size,
 						(int)((struct trace_stack *)data)->pid,
@@ -84,7 +84,7 @@ static int take_with_stacks(struct cairn_trace *t, void *data, size_t size)
 			     : stacks_make_wait(t->stacks, data, size, (int)rec->pid, rec->time_ns);
 	if (e)
 		return e < 0 ? e : 0;
-	return is_stack ? stacks_take(t->stacks, data, size, true) : deliver(t, data, size);
+	return is_stack ? stacks_take(t, data, size, true) : deliver(t, data, size);
 }
 
 /* -EAGAIN: the record was taken, and it is time to look at processes. */
@@ -109,7 +109,7 @@ static int deliver_waiting(struct cairn_trace *t, bool all)
 		SCOPE_FREE void *record = stacks_next_waiting(t->stacks, all, &size);
 		if (!record)
 			break;
-		e = stacks_is_stack(record, size) ? stacks_take(t->stacks, record, size, true)
+		e = stacks_is_stack(record, size) ? stacks_take(t, record, size, true)
 						  : deliver(t, record, size);
 	}
 	return e;

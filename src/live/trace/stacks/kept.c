@@ -102,8 +102,8 @@ struct walk_taken stacks_taken(const struct stack_kept *k)
 				   .time_ns = k->time_ns,
 				   .generation = k->generation,
 				   .end = k->end,
-				   .n = k->n,
-				   .frames = k->in->frames.p + k->first};
+				   .n = k->n - k->n_kernel,
+				   .frames = k->in->frames.p + k->first + k->n_kernel};
 }
 
 static int add(struct stack_generation *g, const struct trace_stack *r, bool settles,
@@ -116,6 +116,7 @@ static int add(struct stack_generation *g, const struct trace_stack *r, bool set
 			       .in = g,
 			       .first = g->frames.n,
 			       .n = r->n,
+			       .n_kernel = r->n_kernel,
 			       .end = r->end,
 			       .n_exact = r->n_exact};
 

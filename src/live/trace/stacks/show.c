@@ -4,7 +4,7 @@
  *
  * A frame in a file is the file's number and an address in it; where the process has it comes from
  * its mappings at that time. The first frame of a hit is at its site: a probe may stand at a later
- * instruction, which has no name of its own.
+ * instruction, which has no name of its own. Frames of the kernel come first (kernel_frames.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static int show_file(struct cairn_trace *t, const struct stack_kept *k,
 		return -ENOMEM;
 	f->path = file->path;
 	f->vaddr.v = file->base + (frame & WALK_AT_MASK);
-	f->at.v = k->is_settled ? k->in->addresses.p[k->first + i]
+	f->at.v = k->is_settled ? k->in->addresses.p[k->first + k->n_kernel + i]
 				: watched_address_at(&t->stacks->walker.processes, taken->pid,
 						     frame & ~WALK_ASSUMED, taken->time_ns);
 	f->unwind = CAIRN_CODE_UNWIND_FILE;
@@ -123,6 +123,7 @@ static void move_to_site(struct cairn_stack_frame *f, const struct cairn_trace_s
 	f->at.v -= f->at.v ? moved : 0;
 }
 
+/* Of a program: frame @i after those of the kernel. */
 static int show_frame(struct cairn_trace *t, const struct stack_kept *k,
 		      const struct walk_taken *taken, size_t i, const struct cairn_trace_site *site,
 		      struct cairn_stack_frame *f)
@@ -136,7 +137,7 @@ static int show_frame(struct cairn_trace *t, const struct stack_kept *k,
 	f->is_exact |= is_last && !f->is_exact &&
 		       files_begins_context(&t->stacks->walker.files, frame - 1);
 	e = frame & WALK_RAW ? show_made(t, taken, frame, f) : show_file(t, k, taken, i, f);
-	if (i == 0 && site)
+	if (i == 0 && site && !k->n_kernel)
 		move_to_site(f, site);
 	if (f->is_signal && i)
 		step_back(f);
@@ -164,14 +165,16 @@ static const uint8_t ends[WALK_N_ENDS] = {
 	[WALK_END_READS] = CAIRN_WALK_READS,
 };
 
-static void say_end(struct trace_stacks *s, uint8_t end)
+static void say_end(struct trace_stacks *s, const struct stack_kept *k, uint8_t end)
 {
 	const struct cairn_stack_frame *last =
 		s->shown_frames.n ? &s->shown_frames.p[s->shown_frames.n - 1] : NULL;
 
 	s->shown.end = (enum cairn_walk_end)ends[end];
 	s->shown.why = cairn_walk_end_text(s->shown.end);
-	if (end == WALK_END_LIMIT)
+	if (stacks_kernel_end(k, end))
+		snprintf(s->why, sizeof(s->why), "%s", stacks_kernel_end(k, end));
+	else if (end == WALK_END_LIMIT)
 		snprintf(s->why, sizeof(s->why), "%s", cairn_counted(s->max_frames, "frame").text);
 	else if (end == WALK_END_UNDESCRIBED && last && last->path)
 		snprintf(s->why, sizeof(s->why), "no unwind row at 0x%" PRIx64 " in %.80s",
@@ -193,7 +196,7 @@ static void show_none(struct trace_stacks *s)
 bool stacks_is_cut(const struct trace_stacks *s, const struct cairn_thread_stack *stack)
 {
 	if (stack->end == CAIRN_WALK_LIMIT)
-		return s->max_frames == WALK_MAX_FRAMES;
+		return s->shown_is_cut || s->max_frames == WALK_MAX_FRAMES;
 	return stack->n_frames && stack->end != CAIRN_WALK_OUTERMOST &&
 	       stack->end != CAIRN_WALK_ASSUMED;
 }
@@ -203,7 +206,7 @@ bool stacks_key_is_cut(const struct trace_stacks *s, const uint64_t id[2])
 	const struct stack_kept *k = stacks_find(s, id[0], id[1]);
 
 	if (k && k->end == WALK_END_LIMIT)
-		return s->max_frames == WALK_MAX_FRAMES;
+		return stacks_kernel_is_cut(k) || s->max_frames == WALK_MAX_FRAMES;
 	return k && k->n && k->end != WALK_END_COMPLETE && k->end != WALK_END_ASSUMED;
 }
 
@@ -215,8 +218,14 @@ static int show_frames(struct cairn_trace *t, const struct stack_kept *k,
 	struct trace_stacks *s = t->stacks;
 	int e = 0;
 
-	if (!VEC_RESERVE(&s->shown_frames, taken->n) || !VEC_RESERVE(&s->shown_list, taken->n))
+	if (!VEC_RESERVE(&s->shown_frames, k->n_kernel + taken->n) ||
+	    !VEC_RESERVE(&s->shown_list, k->n_kernel + taken->n))
 		return -ENOMEM;
+	for (size_t i = 0; i < k->n_kernel; i++) {
+		struct cairn_stack_frame *f = VEC_PUSH(&s->shown_frames);
+		stacks_show_kernel(t, k, i, f);
+		VEC_ADD(&s->shown_list, (const struct cairn_stack_frame *)f);
+	}
 	for (size_t i = 0; i < taken->n && e == 0; i++) {
 		struct cairn_stack_frame *f = VEC_PUSH(&s->shown_frames);
 		e = show_frame(t, k, taken, i, site, f);
@@ -243,8 +252,17 @@ static int show_stack(struct cairn_trace *t, const struct stack_kept *k,
 	const struct trace_site *site =
 		hit->probe ? stacks_site(t, k->id[0], k->id[1], hit->probe) : NULL;
 	int e = show_frames(t, k, &now, site ? &site->pub : hit->site);
-	say_end(t->stacks, now.end);
+	say_end(t->stacks, k, now.end);
+	t->stacks->shown_is_cut = stacks_kernel_is_cut(k);
 	return e;
+}
+
+static const struct trace_site *site_of_probe(const struct cairn_trace *t,
+					      const struct trace_probe *probe, uint64_t frame)
+{
+	const struct trace_site *site = stacks_site_of_frame(t, frame);
+
+	return site && t->probes.p[site->pub.probe] == probe ? site : NULL;
 }
 
 const struct trace_site *stacks_site(const struct cairn_trace *t, uint64_t id, uint64_t other,
@@ -255,6 +273,8 @@ const struct trace_site *stacks_site(const struct cairn_trace *t, uint64_t id, u
 	uint64_t frame = k && k->n ? k->in->frames.p[k->first] : WALK_RAW;
 	uint32_t number = (uint32_t)(frame >> WALK_FILE_SHIFT) & WALK_FILE_MASK;
 
+	if (k && k->n_kernel)
+		return site_of_probe(t, probe, frame);
 	if (frame & WALK_RAW || number >= files->list.n || !files->list.p[number])
 		return NULL;
 	for (uint32_t i = 0; i < probe->pub.n_sites; i++) {
@@ -272,6 +292,7 @@ const struct cairn_thread_stack *stacks_show(struct cairn_trace *t, const struct
 	const struct stack_kept *k =
 		hit->ref.id[0] ? stacks_find(s, hit->ref.id[0], hit->ref.id[1]) : NULL;
 
+	stacks_refresh_kernel(s);
 	s->shown = (struct cairn_thread_stack){.tid = hit->tid, .why = ""};
 	s->shown_frames.n = s->shown_list.n = 0;
 	if (hit->comm)

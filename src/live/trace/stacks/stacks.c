@@ -53,6 +53,7 @@ void stacks_free(struct trace_stacks *s)
 	VEC_FREE(&s->shown_frames);
 	VEC_FREE(&s->shown_list);
 	map_fini(&s->made_ids);
+	kernel_names_fini(&s->kernel_names);
 	arena_fini(&s->arena);
 	free(s);
 }
@@ -124,11 +125,11 @@ static int settle(struct trace_stacks *s, struct stack_kept *k)
 	int e = 0;
 
 	if (walker_resolve(&s->walker, &taken, own, &now))
-		memcpy(k->in->frames.p + k->first, own, now.n * sizeof(*own));
-	k->n = now.n;
+		memcpy(k->in->frames.p + k->first + k->n_kernel, own, now.n * sizeof(*own));
+	k->n = k->n_kernel + now.n;
 	k->end = now.end;
 	k->is_settled = true;
-	for (size_t i = 0; i < k->n && e == 0; i++) {
+	for (size_t i = k->n_kernel; i < k->n && e == 0; i++) {
 		uint64_t frame = k->in->frames.p[k->first + i] & ~WALK_ASSUMED;
 		uint64_t at = watched_address_at(&s->walker.processes, k->pid, frame, k->time_ns);
 
@@ -140,12 +141,15 @@ static int settle(struct trace_stacks *s, struct stack_kept *k)
 
 static bool is_ours(const struct trace_stack *r, size_t size)
 {
-	return r->n <= WALK_MAX_FRAMES && size >= sizeof(*r) + r->n * sizeof(uint64_t) &&
-	       r->end < WALK_N_ENDS && r->n_exact <= WALK_EXACT_MAX;
+	return r->n_kernel <= WALK_MAX_KERNEL && r->n >= r->n_kernel &&
+	       r->n - r->n_kernel <= WALK_MAX_FRAMES &&
+	       size >= sizeof(*r) + r->n * sizeof(uint64_t) && r->end < WALK_N_ENDS &&
+	       r->n_exact <= WALK_EXACT_MAX;
 }
 
-int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool settles)
+int stacks_take(struct cairn_trace *t, const void *record, size_t size, bool settles)
 {
+	struct trace_stacks *s = t->stacks;
 	const struct trace_stack *r = record;
 	struct stack_kept *k = NULL;
 	struct walk_taken taken = {0};
@@ -157,6 +161,7 @@ int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool se
 	int e = stacks_keep_one(s, r, settles, &k);
 	if (e < 0 || !k)
 		return e;
+	stacks_check_kernel(t, k);
 	if (settles && !k->is_settled && settle(s, k) < 0)
 		return -ENOMEM;
 	taken = stacks_taken(k);

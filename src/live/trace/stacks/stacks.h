@@ -15,6 +15,7 @@
 
 #include <cairn/stack.h>
 
+#include "kernel/symbols.h"
 #include "trace/trace.h"
 #include "walk/walker.h"
 
@@ -25,10 +26,12 @@ struct stack_kept {
 	int pid;
 	uint32_t generation;
 	struct stack_generation *in;
-	size_t first, n; /* in its frames */
-	uint8_t end;     /* enum walk_end */
+	size_t first, n;  /* in its frames */
+	uint8_t n_kernel; /* of them, the first ones */
+	uint8_t end;      /* enum walk_end */
 	uint8_t n_exact;
 	uint16_t exact[WALK_EXACT_MAX];
+	bool is_checked; /* its frames of the kernel are all of them, or it ends there */
 	bool is_settled; /* its frames are as they were known when it came; it is of a key */
 };
 
@@ -91,7 +94,13 @@ struct trace_stacks {
 	struct cairn_thread_stack shown;
 	VEC(struct cairn_stack_frame) shown_frames;
 	VEC(const struct cairn_stack_frame *) shown_list;
+	bool shown_is_cut; /* by a limit of the kernel's own */
 	char why[120];
+	/* Of frames in the kernel: its list of symbols, and the names of the stack that is shown. */
+	struct kernel_names kernel_names;
+	uint64_t names_read_ns;
+	bool misses_names;
+	struct cairn_frame kernel_functions[WALK_MAX_KERNEL];
 	uint64_t n_broken; /* records that cannot be ours */
 	uint64_t n_cut;    /* events whose stack is not complete */
 };
@@ -120,7 +129,7 @@ bool stacks_is_stack(const void *record, size_t size);
 /* Before rows of an interval are read: stacks of the one before the last may be forgotten. */
 void stacks_begin_interval(struct trace_stacks *s);
 /* Takes it over; @settles: it is of a key, and its frames are those that are known now. 0 or -ENOMEM. */
-int stacks_take(struct trace_stacks *s, const void *record, size_t size, bool settles);
+int stacks_take(struct cairn_trace *t, const void *record, size_t size, bool settles);
 
 /* A record that waits, as a copy; NULL: none has waited long enough. @all: each. free() it. */
 void *stacks_next_waiting(struct trace_stacks *s, bool all, size_t *ret_size);
