@@ -119,11 +119,7 @@ def what_is_not_there_of_kernel_probes_is_refused():
     for words, status, said in (
         (("-k", "weigh($duration)"), 2, "calls of kernel functions are not followed yet"),
         (("-k", "mix($ret)"), 2, "calls of kernel functions are not followed yet"),
-        (("-k", "weigh:12"), 3, "lines and offsets of the kernel are not probed yet"),
-        (("-k", "weigh+0x4"), 3, "lines and offsets of the kernel are not probed yet"),
         (("-k", "usdt:a:b"), 3, "no USDT probes"),
-        (("--stack", "-k", "weigh"), 3, "no stacks yet"),
-        (("--by", "$stack", "-k", "weigh"), 3, "no stacks yet"),
         (("--backend", "uprobe", "-k", "weigh"), 3, "no other kind"),
         (("-c", "true", "kernel:weigh", "main"), 3, "not of both"),
         (("-k", "weigh(nothing)"), 2, "nothing"),

@@ -20,6 +20,7 @@ import tempfile
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 import common  # noqa: E402
 import guests  # noqa: E402
+import kernel_places  # noqa: E402
 import kernel_stacks  # noqa: E402
 
 WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'kernel_work.c')
@@ -224,7 +225,7 @@ for line in open('{places}'):
 
 def locations(vmlinux, chosen, folder):
     """{(address, function): {argument: (register, bytes)}}, of those that gdb finds in one."""
-    places, script = os.path.join(folder), os.path.join(folder, 'ask.py')
+    places, script = os.path.join(folder, 'places'), os.path.join(folder, 'ask.py')
     with open(places, 'w', encoding='utf-8') as file:
         for name, sites in chosen.items():
             file.writelines(f"{int(s['addr'], 16):x} {name}\n" for s in sites
@@ -438,8 +439,9 @@ def check(kernel, vmlinux):
                 file.write(' '.join(words) + '\n')
         text = guests.boot(
             kernel,
-            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT, {
-                **kernel_stacks.files(folder, chosen), **{
+            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT, {
+                **kernel_stacks.files(folder, chosen),
+                **kernel_places.files(folder, chosen, module), **{
                     '/' + n: os.path.join(folder, n)
                     for n in ('kernel.cairn', 'functions', 'counted', 'events')
                 }, '/bin/work': work,
@@ -457,6 +459,7 @@ def check(kernel, vmlinux):
             check_module(version, text)
         check_left(version, text, bool(module))
         kernel_stacks.check(version, text, sent, chosen, vmlinux)
+        kernel_places.check(version, text, sent, bool(module))
 
 
 def main():

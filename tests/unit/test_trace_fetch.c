@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "kernel/kernel.h"
 #include "trace/expr/compile.h"
 #include "trace_fixture.h"
 
@@ -241,9 +242,15 @@ static void every_operation_of_a_location_is_kept(void **state)
 /* A kprobe's instruction pointer is not its site's, and a kernel is where it is. */
 static void addresses_in_a_kernel_are_constants(void **state)
 {
-	const struct fetch_slide kernel = {true, true, 0x12400000}, module = {true, false, 0};
+	struct kernel_piece pieces[] = {{0x1000, 0x100, 0xffffffffc0000000}};
+	struct cairn_kernel loaded = {.data = {.p = pieces, .n = 1}};
+	const struct fetch_slide kernel = {.is_of_kernel = true, .by = 0x12400000},
+				 module = {.is_of_kernel = true,
+					   .is_of_module = true,
+					   .kernel = &loaded};
 	static const struct cairn_loc_step code = {.op = CAIRN_LOC_ADDR,
 						   .imm = (int64_t)0xffffffff81000040},
+					   of_module = {.op = CAIRN_LOC_ADDR, .imm = 0x1040},
 					   of_processor = {.op = CAIRN_LOC_ADDR, .imm = 0x1c0},
 					   ip = {.op = CAIRN_LOC_REG, .reg = FETCH_FILE_IP};
 	const struct {
@@ -254,6 +261,7 @@ static void addresses_in_a_kernel_are_constants(void **state)
 	} cases[] = {
 		{kernel, &code, true, 0xffffffff93400040},
 		{kernel, &of_processor, true, 0x1c0},
+		{module, &of_module, true, 0xffffffffc0000040},
 		{module, &code, false, 0},
 		{kernel, &ip, false, 0},
 	};

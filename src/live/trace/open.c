@@ -10,6 +10,7 @@
 #include "trace/show/format.h"
 #include "trace/attach/guard.h"
 #include "trace/place/in_kernel.h"
+#include "trace/place/kernel_symbol.h"
 #include "trace/attach/copies.h"
 #include "trace/attach/kernel.h"
 #include "trace/attach/kernel_text.h"
@@ -119,6 +120,7 @@ static void close_file(struct trace_file *f)
 	mover_free(f->mover);
 	copies_forget_file(f);
 	code_walk_fini(&f->walk);
+	cairn_sites_close(f->own_sites);
 	if (f->kernel)
 		return;
 	cairn_sites_close(f->sites);
@@ -280,6 +282,19 @@ static bool can_ask_again(const struct trace_file *f)
 	return f && f->sidecar && !f->sidecar_sites && cairn_binary_has_dwarf(f->bin);
 }
 
+/* @code: that of the debug information, with its story in @err. */
+static int resolve_kernel_symbol(struct cairn_trace *t, const struct trace_file *f,
+				 const char *spec, int code, struct trace_targets *ret,
+				 struct cairn_err *err)
+{
+	struct cairn_err symbol_err = {0};
+	int n = kernel_symbol_resolve(t, f, spec, ret, &symbol_err);
+
+	if (n < 0 && err)
+		*err = symbol_err;
+	return n ? (n < 0 ? n : 0) : code;
+}
+
 /*
  * What the debug information does not have may be a symbol. When there is neither, the story of the
  * debug information is told.
@@ -294,8 +309,10 @@ static int resolve_functions(struct cairn_trace *t, const struct probe_text *tex
 
 	if (e == 0)
 		return take_functions(t, *ret_file, &list, ret, err);
-	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file) || in_kernel(t))
+	if ((e != -ENODATA && e != -ENXIO) || !spec || can_ask_again(*ret_file))
 		return e;
+	if (in_kernel(t))
+		return resolve_kernel_symbol(t, *ret_file, spec, e, ret, err);
 	if (text->types)
 		return e == -ENXIO
 			       ? e

@@ -71,6 +71,7 @@ struct trace_file {
 	/* Of the running kernel; then bin and sites are the caller's. NULL: programs map the file. */
 	const struct cairn_kernel *kernel;
 	const struct cairn_sidecar *kernel_sidecar;
+	struct cairn_sites *own_sites; /* then of its debug information; NULL */
 	const char *module;            /* NULL: the kernel itself */
 	const char *in_brackets;       /* the path of frames in it: "[kernel]", "[loop]" */
 	int kprobe_type;               /* of perf events; negative: the kernel has none */

@@ -18,9 +18,12 @@
  * operator that can overflow.
  */
 #include "trace/expr/compile.h"
+
 #include "trace/expr/global.h"
 
 #include <string.h>
+
+#include <cairn/kernel.h>
 
 enum state { LOCATED, MEMORY, SCALAR };
 
@@ -81,13 +84,23 @@ static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, 
 	return CAIRN_AVAILABLE;
 }
 
+/* One of each processor, or in memory that the kernel has freed, has no one address. */
+static bool is_in_data(const struct fetch_slide *slide, const struct cairn_location *loc)
+{
+	const struct cairn_piece *piece = loc->n_pieces == 1 ? &loc->pieces[0] : NULL;
+	uint64_t to;
+
+	return piece && piece->n_steps == 1 && piece->steps[0].op == CAIRN_LOC_ADDR &&
+	       cairn_kernel_data_address(slide->kernel,
+					 (struct cairn_vaddr){(uint64_t)piece->steps[0].imm}, &to);
+}
+
 /* A variable of a file: in memory, at the same place of the file everywhere. */
 static enum cairn_unavailable global_operand(struct compiler *c, const struct site_global *g,
 					     struct operand *ret)
 {
 	c->culprit = UINT32_MAX;
-	/* One of each processor, or in memory that the kernel has freed, has no one address. */
-	if (c->program->slide.is_of_kernel)
+	if (c->program->slide.is_of_kernel && !is_in_data(&c->program->slide, &g->loc))
 		return CAIRN_UNAVAIL_UNSUPPORTED;
 	*ret = (struct operand){.state = LOCATED, .loc = &g->loc, .type = g->type};
 	ret->param_bytes = cairn_types_size(c->types, g->type);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cairn/kernel.h>
+
 struct fetch_op *fetch_emit(struct fetch_program *p, enum fetch_code code)
 {
 	static __thread struct fetch_op spare;
@@ -187,6 +189,20 @@ static bool emit_sized(struct fetch_program *p, enum fetch_code code, uint8_t si
 /* Per-processor variables have small addresses in some kernels, and stay there. */
 #define KERNEL_IMAGE UINT64_C(0xffffffff80000000)
 
+static bool emit_module_address(struct fetch_program *p, uint64_t address,
+				enum cairn_unavailable *why)
+{
+	const struct cairn_vaddr at = {address};
+	uint64_t to = 0;
+
+	*why = CAIRN_UNAVAIL_UNSUPPORTED;
+	if (!cairn_kernel_data_address(p->slide.kernel, at, &to) &&
+	    !cairn_kernel_address(p->slide.kernel, at, &to))
+		return false;
+	fetch_emit(p, FETCH_CONST)->imm = to;
+	return true;
+}
+
 static bool emit_address(struct fetch_program *p, uint64_t address, struct cairn_vaddr at,
 			 enum cairn_unavailable *why)
 {
@@ -199,9 +215,10 @@ static bool emit_address(struct fetch_program *p, uint64_t address, struct cairn
 		fetch_emit_imm(p, FETCH_ADD, (int64_t)(address - at.v));
 		return true;
 	}
-	*why = CAIRN_UNAVAIL_UNSUPPORTED;
+	if (p->slide.is_of_module)
+		return emit_module_address(p, address, why);
 	fetch_emit(p, FETCH_CONST)->imm = address < KERNEL_IMAGE ? address : address + p->slide.by;
-	return p->slide.is_known;
+	return true;
 }
 
 static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,

@@ -20,11 +20,12 @@
 #include "decode/recipe.h"
 #include "trace/expr/expr.h"
 
-/* Where code of the kernel is: addresses there are constants when a program is made. */
+/* Where the kernel is: addresses in it are constants when a program is made. */
 struct fetch_slide {
 	bool is_of_kernel;
-	bool is_known; /* else nothing is known of addresses that are not the site's */
+	bool is_of_module; /* each section is moved by a distance of its own */
 	uint64_t by;
+	const struct cairn_kernel *kernel; /* what the file is of */
 };
 
 struct fetch_program {

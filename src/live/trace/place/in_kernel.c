@@ -105,6 +105,20 @@ static int open_source(struct cairn_trace *t, const char *module, struct trace_f
 	return e < 0 ? e : add_source(t, &source, module, ret, err);
 }
 
+int in_kernel_lines(const struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+{
+	const struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = t->opts.threads};
+
+	if (!f->kernel_sidecar || f->own_sites || !cairn_binary_has_dwarf(f->bin))
+		return 0;
+	/* Earlier probes go on using the sidecar's facts. */
+	int e = cairn_sites_open(f->bin, &opts, &f->own_sites, err);
+	if (e < 0)
+		return e;
+	f->sites = f->own_sites;
+	return 0;
+}
+
 /* What user probes have, and kernel probes have not. */
 static const char *missing(const struct cairn_trace *t, const struct probe_text *text)
 {
@@ -112,8 +126,6 @@ static const char *missing(const struct cairn_trace *t, const struct probe_text 
 		return "a trace has probes of the kernel or of programs, not of both";
 	if (text->kind == PROBE_OF_USDT)
 		return "the kernel has no USDT probes";
-	if (text->kind == PROBE_OF_PLACE)
-		return "lines and offsets of the kernel are not probed yet; name a function";
 	if (t->opts.backend != CAIRN_BACKEND_AUTO)
 		return "functions of the kernel have kprobes, and no other kind of probe";
 	return NULL;
@@ -156,7 +168,8 @@ bool in_kernel_plan(const struct trace_probe *p, const struct cairn_site *site, 
 struct fetch_slide in_kernel_slide(const struct trace_file *f, const struct trace_site *site)
 {
 	return (struct fetch_slide){.is_of_kernel = f->kernel != NULL,
-				    .is_known = f->kernel && !f->module,
+				    .is_of_module = f->module != NULL,
+				    .kernel = f->kernel,
 				    .by = site->pub.running - site->pub.site->at.v};
 }
 

@@ -28,6 +28,14 @@ int in_kernel_resolve(struct cairn_trace *t, const struct probe_text *text, stru
 		      const char **ret_spec, struct cairn_err *err);
 
 /*
+ * in_kernel_lines - from now on the debug information answers, if there is any: a sidecar has no
+ * lines of functions
+ *
+ * Returns 0, or the errors of cairn_sites_open().
+ */
+int in_kernel_lines(const struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
+
+/*
  * in_kernel_plan - whether a site's code is there; then where, and why it is refused, if it is
  */
 bool in_kernel_plan(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,

@@ -18,7 +18,8 @@
 
 #include "elf/elf.h"
 #include "sites/symbol_names.h"
-#include "trace/trace.h"
+#include "trace/place/in_kernel.h"
+#include "trace/place/kernel_symbol.h"
 
 /* The probe's only target: a function of these sites. */
 static int make_target(struct cairn_trace *t, const char *name, const struct cairn_site *sites,
@@ -175,7 +176,7 @@ static int resolve_line(struct cairn_trace *t, const struct probe_text *text, st
 {
 	struct cairn_function *function = NULL;
 	struct cairn_lines lines;
-	int e = resolve_sites(t, f, err);
+	int e = f->kernel ? in_kernel_lines(t, f, err) : resolve_sites(t, f, err);
 
 	if (e == 0)
 		e = cairn_sites_lines(f->sites, spec, &lines, err);
@@ -238,13 +239,33 @@ static int check_offset(const struct trace_file *f, const char *name, struct cai
 	return err_set(err, -ENXIO, "%s+0x%" PRIx64 " is not in the code of %s", name, off, name);
 }
 
+static int offset_in_file(const struct trace_file *f, const char *name, uint64_t off,
+			  struct cairn_site *ret, struct cairn_err *err)
+{
+	struct cairn_vaddr start = {0};
+	int e = find_body(f, name, &start, err);
+
+	if (e == 0)
+		e = check_offset(f, name, start, off, err);
+	if (e < 0)
+		return e;
+	*ret = (struct cairn_site){.kind = CAIRN_SITE_PLACE,
+				   .rule = CAIRN_AT_GIVEN,
+				   .at = {start.v + off},
+				   .symbol = name,
+				   .symbol_off = off,
+				   .n_shared = 1};
+	ret->has_off = cairn_binary_foff(f->bin, ret->at, &ret->off);
+	ret->hazard = cairn_hazard_at(f->bin, ret->at, !off);
+	return 0;
+}
+
 static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const char *spec,
 			  struct trace_targets *ret, struct cairn_err *err)
 {
 	const char *plus = strrchr(spec, '+');
 	char *name = arena_strndup(&t->arena, spec, (size_t)(plus - spec));
 	struct cairn_site *site = arena_alloc(&t->arena, sizeof(*site));
-	struct cairn_vaddr start = {0};
 	struct cairn_function *function = NULL;
 	uint64_t off = strtoull(plus + 1, NULL, 0);
 
@@ -252,19 +273,10 @@ static int resolve_offset(struct cairn_trace *t, struct trace_file *f, const cha
 		return err_nomem(err, "a probe");
 	int e = trace_words(t, err);
 	if (e == 0)
-		e = find_body(f, name, &start, err);
-	if (e == 0)
-		e = check_offset(f, name, start, off, err);
+		e = f->kernel ? kernel_symbol_offset(f, name, off, site, err)
+			      : offset_in_file(f, name, off, site, err);
 	if (e < 0)
 		return e;
-	*site = (struct cairn_site){.kind = CAIRN_SITE_PLACE,
-				    .rule = CAIRN_AT_GIVEN,
-				    .at = {start.v + off},
-				    .symbol = name,
-				    .symbol_off = off,
-				    .n_shared = 1};
-	site->has_off = cairn_binary_foff(f->bin, site->at, &site->off);
-	site->hazard = cairn_hazard_at(f->bin, site->at, !off);
 	return make_target(t, spec, site, 1, t->words, &function, ret, err);
 }
 
