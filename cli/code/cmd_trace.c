@@ -79,9 +79,9 @@ static const struct opt opts[] = {
 	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
 	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
 	{'o', "output", OPT_LIST, "FILE", AT(out),
-	 "write the events to FILE, to NAME.pftrace for Perfetto, or to NAME.ctf; with --by "
-	 "'$stack': a "
-	 "profile, NAME.html, NAME.folded or NAME.pb.gz; may be repeated"},
+	 "write the events to FILE, to NAME.pftrace for Perfetto, or to NAME.ctf; sums as a page "
+	 "with bars, NAME.html; with --by '$stack' a profile, NAME.html, NAME.folded or "
+	 "NAME.pb.gz; may be repeated"},
 	{0, "rotate", OPT_TEXT, "SIZE[,COUNT]", AT(rotate),
 	 "begin a new FILE when it has SIZE bytes: 64M, 1G; keep COUNT old ones as FILE.1, FILE.2 "
 	 "and so on (10)"},

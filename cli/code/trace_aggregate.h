@@ -105,6 +105,10 @@ int aggregate_open(const struct aggregate_values *v, struct session *session);
  * 0 or a negative errno.
  */
 int aggregate_show(struct session *session, bool is_last, struct cairn_err *err);
+/* Whether a file's name asks for a page. */
+bool aggregate_is_page(const char *name);
+/* The last table becomes a page, with the hits of each interval. An exit status. */
+int aggregate_open_page(struct session *session, const char *name);
 /* Lines of the summary. */
 void aggregate_summary(const struct session *session);
 void aggregate_close(struct session *session);

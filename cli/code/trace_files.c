@@ -4,24 +4,37 @@
 #include <errno.h>
 #include <string.h>
 
+#include "trace_aggregate.h"
 #include "trace_exports.h"
 #include "trace_output.h"
 #include "trace_place.h"
 #include "trace_profile.h"
 #include "trace_stack.h"
 
-static int check_profile(const char *name, bool repeats, const struct session *session)
+static bool has_stacks(const struct session *session)
 {
-	bool has_stacks = false;
-
 	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
-		has_stacks |= trace_stack_has_lines(session, i);
-	if (!has_stacks)
+		if (trace_stack_has_lines(session, i))
+			return true;
+	return false;
+}
+
+/* Rows by $stack are a profile, of three kinds; others are a page. */
+static int open_whole(const struct file_values *values, const char *name, struct session *session)
+{
+	bool is_profile = has_stacks(session);
+	int status;
+
+	if (session->profile)
+		return fail(STATUS_USAGE, "one profile or page can be written at a time");
+	session->profile = name;
+	if (!is_profile && !aggregate_is_page(name))
 		return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", name);
-	if (repeats)
+	if (is_profile && values->repeats)
 		return fail(STATUS_USAGE,
 			    "%s is written once, at the end, and not each --every TIME", name);
-	return trace_place_check(name, false);
+	status = trace_place_check(name, false);
+	return status || is_profile ? status : aggregate_open_page(session, name);
 }
 
 /* The file of the events' own lines; of the tables, if hits are summed up. */
@@ -49,10 +62,7 @@ static int open_file(const struct file_values *values, const char *name, struct 
 					   : STATUS_YES;
 	if (!session->aggregates || !trace_profile_is_name(name))
 		return open_lines(values, name, session);
-	if (session->profile)
-		return fail(STATUS_USAGE, "one profile can be written at a time");
-	session->profile = name;
-	return check_profile(name, values->repeats, session);
+	return open_whole(values, name, session);
 }
 
 int trace_files_open(const struct file_values *values, struct session *session)
