@@ -572,7 +572,7 @@ def rows_by_stack_are_written_as_a_profile(what):
     summary = next(o for o in shown if o.get("summary"))
     expect(summary["sum"] == sum(ways.values()), summary)
     expect("leaf" in open(out["html"], encoding="utf-8").read())
-    r = cairn("trace", "--by", "n", "-o", out["html"], "-c", exe, "leaf")
+    r = cairn("trace", "--by", "n", "-o", out["pb.gz"], "-c", exe, "leaf")
     expect(r.status == 2 and "is for stacks" in r.err, r)
     r = cairn("trace", "--by", "$stack", "--every", "1", "-o", out["html"],
               "-c", exe, "leaf")
