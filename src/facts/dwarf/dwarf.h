@@ -168,6 +168,11 @@ bool dw_unit_follows_assignments(const struct dw_unit *u);
  */
 bool dw_unit_renames_webs(const struct dw_unit *u);
 /*
+ * By producer: GCC with -fnon-call-exceptions, which Ada, D and Go have by default, or with no record
+ * of its options. An instruction that is no call may then lead to a landing pad.
+ */
+bool dw_unit_may_throw_anywhere(const struct dw_unit *u);
+/*
  * Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1
  * of Rust, by abbreviations.
  */

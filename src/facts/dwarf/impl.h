@@ -98,7 +98,7 @@ struct dw_unit {
 	uint16_t version, language;
 	uint8_t addr_size, offset_size, unit_type;
 	bool gcc, clang, lto, optimised, follows_assignments, renames_webs;
-	bool lists_special_members;
+	bool lists_special_members, may_throw_anywhere;
 	bool is_type_unit;
 
 	/* From the root DIE. */

@@ -18,6 +18,8 @@ enum {
 	NO_WEB = 1 << 4,
 	/* Special member functions of C++ are then left out, or named as before GCC 8. */
 	OTHER_MEMBERS = 1 << 5,
+	/* Instructions that trap throw, too. */
+	THROWS_ANYWHERE = 1 << 6,
 };
 
 /* Words that an option begins with. */
@@ -36,6 +38,7 @@ static const struct option {
 	{"-fno-web", NO_WEB},
 	{"-gstrict-dwarf", OTHER_MEMBERS},
 	{"-fabi-version=", OTHER_MEMBERS},
+	{"-fnon-call-exceptions", THROWS_ANYWHERE},
 };
 
 /* The letters are compared first: a unit has some sixty options, and a kernel thousands of units. */
@@ -82,6 +85,8 @@ void dw_producer_read(struct dw_unit *u, const char *producer)
 	u->optimised = kinds & OPTIMISES && !(kinds & OPTIMISES_NOT);
 	u->follows_assignments = !(kinds & NO_ASSIGNMENTS);
 	u->renames_webs = u->gcc && kinds & WEB && !(kinds & NO_WEB);
+	/* With -gno-record-gcc-switches it is not known. */
+	u->may_throw_anywhere = u->gcc && (kinds & THROWS_ANYWHERE || !strstr(producer, " -"));
 	u->lists_special_members =
 		u->gcc && !(kinds & OTHER_MEMBERS) && is_gcc_since(producer, LISTS_SPECIAL_MEMBERS);
 }

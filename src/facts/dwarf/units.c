@@ -185,6 +185,12 @@ bool dw_unit_renames_webs(const struct dw_unit *u)
 	return u->renames_webs;
 }
 
+bool dw_unit_may_throw_anywhere(const struct dw_unit *u)
+{
+	return u->may_throw_anywhere ||
+	       (u->gcc && !u->lto && !dw_unit_is_c(u) && !dw_unit_is_cxx(u));
+}
+
 bool dw_unit_is_clang(const struct dw_unit *u)
 {
 	return u->clang;
