@@ -239,6 +239,111 @@ def a_container_that_longjmp_may_lead_into_is_refused():
     expect("longjmp() may lead into the function around it" in r.err, r.err)
 
 
+# Copies whose end a longjmp() may skip, each in a function of its own; and the caller's code in a
+# copy, which may take long. None of it is run.
+TRAPS = r"""
+#include <setjmp.h>
+#include <sys/syscall.h>
+extern int _setjmp(jmp_buf) __attribute__((noplt));
+int save(void *) __attribute__((returns_twice));
+__asm__("save: xor %eax, %eax; ret");
+int (*volatile pointer)(jmp_buf) __attribute__((returns_twice));
+static jmp_buf point;
+static void *label[5];
+volatile long g;
+#define NO __attribute__((noinline, noclone))
+NO void work(int n) { __asm__ volatile("" ::: "memory"); if (n) longjmp(point, 1); }
+NO void slow(void) { __asm__ volatile("" ::: "memory"); }
+NO int more(void) { return ++g % 3 == 2; }
+#define COPY(name) static inline __attribute__((always_inline)) \
+	void name(int n) { g += n * 3; work(n); g ^= 5; }
+COPY(by_slot) COPY(by_pointer) COPY(by_assembler) COPY(by_builtin) COPY(by_loop) COPY(no_jump)
+#define IN(name, first) NO void in_##name(int n) { if (!first) name(n); else slow(); g *= 3; g ^= g << 3; }
+IN(by_slot, _setjmp(point)) IN(by_pointer, pointer(point)) IN(by_assembler, save(label))
+IN(by_builtin, __builtin_setjmp(label)) IN(no_jump, more())
+int again(jmp_buf) __asm__("_setjmp") __attribute__((returns_twice));
+NO void in_by_loop(int n)
+{
+	for (volatile int i = 0; i < n; i++) {
+		by_loop(i == 1);
+		do { g++; if (again(point)) slow(); } while (more());
+	}
+}
+static inline __attribute__((always_inline)) long waits(long *p) { long a = *p; return (a * 31) ^ (a >> 3); }
+static inline __attribute__((always_inline)) long repeats(long *p) { long a = *p; return (a * 31) ^ (a >> 3); }
+NO long in_waits(long *p)
+{
+	long m = waits(p), r;
+	__asm__ volatile("syscall" : "=a"(r) : "0"(SYS_getppid) : "rcx", "r11", "memory");
+	return m;
+}
+NO long in_repeats(long *p, char *to, long n)
+{
+	long m = repeats(p);
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(1) : "memory");
+	return m;
+}
+int main(int argc, char **argv)
+{
+	char to[8];
+	in_by_slot(0); in_by_pointer(0); in_by_assembler(0); in_by_builtin(0); in_by_loop(0); in_no_jump(0);
+	return in_waits((long *)to) + in_repeats((long *)to, to, 8);
+}
+"""
+
+THROWS = r"""
+volatile long g;
+static inline __attribute__((always_inline)) void copy(volatile long *p) { g += 3; *p = 4; g ^= 5; }
+__attribute__((noinline)) void check(long n) { if (n > 99) throw 1; }
+__attribute__((noinline)) void around(volatile long *p)
+{
+	try { copy(p); check(*p); } catch (int) { g = 7; }
+	g *= 3;
+}
+int main() { around(&g); }
+"""
+
+
+def reasons_of(path, *functions):
+    """By function: why its only copy has no known end; None: it has one."""
+    r = cairn("trace", "--no-cache", "--dry-run", "--json",
+              "--assume-unmodified", "-c", path,
+              *(f"{f}($duration)" for f in functions))
+    sites = objects(r)
+    expect(len(sites) == len(functions), r)
+    return {
+        s["function"]: s.get("unavailable", {}).get("$duration")
+        for s in sites
+    }
+
+
+@claim
+def copies_that_longjmp_may_leave_in_any_way_are_refused():
+    need("gcc")
+    path = compile_c("traps", TRAPS, "gcc", ("-O2", "-g", "-w"))
+    jumps = ("by_slot", "by_pointer", "by_assembler", "by_builtin", "by_loop")
+    gaps = ("waits", "repeats")
+    reasons = reasons_of(path, *jumps, *gaps, "no_jump")
+    for f in jumps:
+        expect("longjmp() may lead into" in (reasons[f] or ""), f, reasons)
+    for f in gaps:
+        expect("may wait or repeat" in (reasons[f] or ""), f, reasons)
+    expect(reasons["no_jump"] is None, reasons)
+
+
+@claim_each((("-fnon-call-exceptions", ), False),
+            (("-gno-record-gcc-switches", "-fnon-call-exceptions"), False),
+            ((), True))
+def copies_without_calls_are_refused_where_any_instruction_may_throw(which):
+    flags, is_known = which
+    need("g++")
+    path = compile_c("throws", THROWS, "g++",
+                     ("-x", "c++", "-O2", "-g") + flags)
+    why = reasons_of(path, "copy")["copy"]
+    expect(why is None if is_known else "an exception may be caught" in why,
+           why)
+
+
 @claim
 def a_result_is_not_known_beside_a_duration():
     r = trace(program("gcc"), "leaf(id, $ret, $duration)")

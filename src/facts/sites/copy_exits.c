@@ -28,7 +28,10 @@
  *  - An entry is paired with the exit of another call. A call that is left by longjmp() leaves its
  *    entry behind. The next call of the container may come to the exit without passing the site:
  *    copy_exits.is_shared. Then the entry must be forgotten when the container is entered. That is
- *    not enough if longjmp() may lead into the same call of the container, which calls setjmp().
+ *    not enough if longjmp() may lead into the same call of the container, and from there to an exit
+ *    without passing the site. It may lead to where a call of setjmp() returns; to where any call
+ *    returns whose function is not known, or was not made by a compiler; and to a label whose
+ *    address is taken, as by __builtin_setjmp().
  */
 #include "sites/copy_exits.h"
 
@@ -36,9 +39,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "cfi/cfi.h"
 #include "dwarf/constants.h"
+#include "elf/functions.h"
 #include "elf/imports.h"
 #include "insn/insn.h"
 #include "loc/cfg.h"
@@ -48,7 +53,9 @@
 enum {
 	OWN = 1 << 0,
 	SITE = 1 << 1,
-	AROUND = 1 << 2,  /* reached without passing the site */
+	AROUND =
+		1
+		<< 2, /* reached without passing the site; at last only from where longjmp() leads */
 	AHEAD = 1 << 3,   /* the site is ahead, loops aside */
 	REACHED = 1 << 4, /* from the site */
 	INSIDE = 1 << 5,
@@ -74,13 +81,14 @@ struct copy_ends {
 	struct cairn_vaddr entry;
 	struct cfg *g; /* NULL: it cannot be decoded */
 	bool may_land;
-	bool calls_setjmp;
+	bool may_land_anywhere; /* not only from calls */
 	uint8_t *marks;
 	size_t cap;
 	struct dw_range_list ranges;
 	VEC(uint32_t) own, exits;
-	VEC(uint64_t) setjmps; /* where functions begin that return twice */
-	bool has_setjmps;
+	struct map callees; /* by address: 1 for functions that return twice; 0 for other imports */
+	bool has_callees;
+	const struct functions *functions;
 	/* Of the search in progress. */
 	struct arena *arena;
 	uint32_t site;
@@ -111,7 +119,7 @@ void copy_ends_free(struct copy_ends *e)
 	VEC_FREE(&e->ranges);
 	VEC_FREE(&e->own);
 	VEC_FREE(&e->exits);
-	VEC_FREE(&e->setjmps);
+	map_fini(&e->callees);
 	free(e);
 }
 
@@ -158,30 +166,23 @@ static int note_stub(void *ctx, const char *name, struct cairn_vaddr at)
 {
 	struct copy_ends *e = ctx;
 
-	return !returns_twice(name) || VEC_ADD(&e->setjmps, at.v) ? 0 : -ENOMEM;
+	return map_put(&e->callees, at.v, returns_twice(name));
 }
 
-static int find_setjmps(struct copy_ends *e)
+static int find_callees(struct copy_ends *e)
 {
 	const struct elf_symbol *symbols;
 	size_t n;
 
-	e->has_setjmps = true;
+	e->has_callees = true;
 	if (elf_symbols(e->env.code, &symbols, &n, NULL) < 0)
 		n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (note_stub(e, symbols[i].name, symbols[i].at) < 0)
+		if (returns_twice(symbols[i].name) && map_put(&e->callees, symbols[i].at.v, 1) < 0)
 			return -ENOMEM;
-	return elf_visit_stubs(e->env.code, note_stub, e, NULL) == -ENOMEM ? -ENOMEM : 0;
-}
-
-static bool has_setjmp(const struct copy_ends *e)
-{
-	for (size_t i = 0; i < e->g->calls.n; i++)
-		for (size_t k = 0; k < e->setjmps.n; k++)
-			if (e->g->calls.p[i].to == e->setjmps.p[k])
-				return true;
-	return false;
+	if (elf_visit_stubs(e->env.code, note_stub, e, NULL) == -ENOMEM)
+		return -ENOMEM;
+	return binary_functions(e->env.bin, &e->functions, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* Whether an exception may be caught in the function. */
@@ -205,13 +206,13 @@ static int enter_container(struct copy_ends *e, uint64_t body)
 		return 0;
 	}
 	if (cfg_new(e->env.code, &e->function, e->entry, &e->g) < 0 ||
-	    (!e->has_setjmps && find_setjmps(e) < 0))
+	    (!e->has_callees && find_callees(e) < 0))
 		return -ENOMEM;
 	e->body = body;
 	if (!e->g)
 		return 0;
 	e->may_land = may_land(e);
-	e->calls_setjmp = has_setjmp(e);
+	e->may_land_anywhere = e->may_land && dw_unit_may_throw_anywhere(e->function.unit);
 	return cfg_number(e->g);
 }
 
@@ -349,6 +350,18 @@ static bool is_inside(const struct copy_ends *e, uint32_t i)
 	return e->marks[i] & INSIDE;
 }
 
+/* A system call, or a string instruction that repeats. */
+static bool may_take_long(const struct copy_ends *e, const struct cfg_insn *insn)
+{
+	struct insn decoded;
+	const uint8_t *code;
+	size_t n;
+
+	return !elf_code_at(e->env.code, (struct cairn_vaddr){insn->at}, &code, &n) ||
+	       !insn_decode(code, n, insn->at, &decoded) || decoded.flow == INSN_TRAP ||
+	       decoded.has_rep;
+}
+
 /* Of the caller's code inside only straight pieces are let through. */
 static void check_gap(struct copy_ends *e, uint32_t i)
 {
@@ -358,6 +371,8 @@ static void check_gap(struct copy_ends *e, uint32_t i)
 		return;
 	if (insn->is_call)
 		refuse_at(e, "the caller's code is mixed with it, and has a call", i);
+	else if (may_take_long(e, insn))
+		refuse_at(e, "the caller's code is mixed with it, and may wait or repeat", i);
 	else if (insn->target <= i && is_inside(e, insn->target) && !(e->marks[insn->target] & OWN))
 		refuse_at(e, "the caller's code is mixed with it, and has a loop", i);
 }
@@ -409,7 +424,7 @@ static void leave_by(struct copy_ends *e, uint32_t i)
 		refuse_at(e, "it has a jump whose targets are not known,", i);
 	else if (insn->is_branch && insn->target == GRAPH_NONE)
 		refuse_at(e, "it goes on in another function by the jump", i);
-	else if (insn->is_call && e->may_land)
+	else if ((insn->is_call && e->may_land) || e->may_land_anywhere)
 		refuse(e, "an exception may be caught in the function around it");
 	else if (insn->next == GRAPH_NONE && insn->target == GRAPH_NONE)
 		add_end(e, i);
@@ -502,17 +517,107 @@ static void check_probe(struct copy_ends *e, uint64_t at, bool is_entry)
 		refuse_address(e, "no probe can be set on the instruction", at);
 }
 
+/* ---- where longjmp() may lead ---- */
+
+static bool has_call(const struct copy_ends *e)
+{
+	for (uint32_t i = 0; i < e->g->v.n; i++)
+		if (is_inside(e, i) && e->g->v.p[i].is_call)
+			return true;
+	return false;
+}
+
+/* Whether it is known that a direct call returns once: a compiler made the function. */
+static bool is_compiled(const struct copy_ends *e, uint64_t to)
+{
+	const struct elf_symbol *s =
+		e->functions ? functions_at(e->functions, (struct cairn_vaddr){to}) : NULL;
+
+	return s && s->at.v == to && s->size;
+}
+
+/* From a call's end, unless control is in the copy there, as it was. */
+static void spread_call(struct copy_ends *e, uint32_t i)
+{
+	uint32_t next = e->g->v.p[i].next;
+
+	if (!is_inside(e, i) && next != GRAPH_NONE && next != e->site && !is_inside(e, next))
+		spread(e, next, AROUND);
+}
+
+/* @in_doubt  also from calls that are not known to return once */
+static void spread_calls(struct copy_ends *e, bool in_doubt)
+{
+	const struct cfg *g = e->g;
+	size_t k = 0;
+
+	for (uint32_t i = 0; i < g->v.n; i++) {
+		uint64_t twice = in_doubt;
+		if (!g->v.p[i].is_call)
+			continue;
+		if (k < g->calls.n && g->calls.p[k].from == i) {
+			uint64_t to = g->calls.p[k++].to;
+			if (!map_get(&e->callees, to, &twice) && is_compiled(e, to))
+				twice = 0;
+		}
+		if (twice)
+			spread_call(e, i);
+	}
+}
+
+/* The instruction whose address another one has: lea label(%rip), mov $label */
+static uint32_t label_of(const struct copy_ends *e, const struct cfg_insn *insn)
+{
+	enum { OPERAND = 4 };
+	const uint8_t *code;
+	uint64_t label;
+	int32_t value;
+	size_t n;
+
+	if (insn->len <= OPERAND || insn->is_branch || insn->is_call || insn->is_nop ||
+	    !elf_code_at(e->env.code, (struct cairn_vaddr){insn->at}, &code, &n) || n < insn->len)
+		return GRAPH_NONE;
+	if (insn_takes_address(code, n, insn->at, &label))
+		return cfg_at(e->g, label);
+	memcpy(&value, code + insn->len - OPERAND, sizeof(value));
+	return cfg_at(e->g, (uint64_t)(int64_t)value);
+}
+
+static void spread_labels(struct copy_ends *e)
+{
+	const struct cfg *g = e->g;
+
+	for (uint32_t i = 0; i < g->v.n; i++) {
+		uint32_t label = label_of(e, &g->v.p[i]);
+		if (label != GRAPH_NONE && label != g->entry && label != e->site)
+			spread(e, label, AROUND);
+	}
+}
+
+/* A handler of signals may leave a copy without calls, too, but in doubt it does not. */
+static void check_longjmp(struct copy_ends *e)
+{
+	bool in_doubt = has_call(e);
+
+	for (uint32_t i = 0; i < e->g->v.n; i++)
+		e->marks[i] &= (uint8_t)~AROUND;
+	spread_calls(e, in_doubt);
+	if (in_doubt)
+		spread_labels(e);
+	for (size_t i = 0; i < e->exits.n; i++)
+		if (e->marks[e->exits.p[i]] & AROUND)
+			refuse(e, "longjmp() may lead into the function around it");
+}
+
 /* The container's beginning is probed, too, where exits are shared. */
 static void check_shared(struct copy_ends *e, struct copy_exits *ret)
 {
 	for (size_t i = 0; i < e->exits.n && e->site != e->g->entry; i++)
 		ret->is_shared |= e->marks[e->exits.p[i]] & AROUND || e->g->indirect.n;
 	ret->container = e->entry;
-	if (!ret->is_shared)
-		return;
-	check_probe(e, e->entry.v, true);
-	if (e->calls_setjmp)
-		refuse(e, "longjmp() may lead into the function around it");
+	if (ret->is_shared)
+		check_probe(e, e->entry.v, true);
+	check_longjmp(e);
 }
 
 static void hand_out(struct copy_ends *e, struct copy_exits *ret)
