@@ -652,6 +652,72 @@ def calls_on_another_stack_are_left_alone(which):
     expect(summary["apart"] == apart and "would do harm" in r.err, r)
 
 
+# A copy is in progress, or the function around it is entered on the other stack.
+COPIES_AND_STACKS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+volatile long sink;
+static int enters;
+__attribute__((noipa)) int inner(int n) { sink += n; return n + 1; }
+static inline __attribute__((always_inline)) void signals(int n)
+{
+	sink += n;
+	pthread_kill(pthread_self(), SIGUSR1);
+	sink ^= n;
+}
+static inline __attribute__((always_inline)) void plain(int n) { sink += n; __asm__("nop"); sink ^= n; }
+__attribute__((noipa)) int around(int n) { signals(n); sink *= 3; return n; }
+__attribute__((noipa)) int perhaps(int is_wanted, int n)
+{
+	if (is_wanted) plain(n);
+	sink *= 3; sink ^= sink << 3; sink += 7;
+	return n;
+}
+static void on_signal(int n) { if (enters) perhaps(enters - 1, n); sink += inner(n); }
+__attribute__((noipa)) int outer(int n) { int r = around(n); sink += r; return r; }
+static char *mem;
+static void *run(void *arg)
+{
+	stack_t s = { .ss_sp = mem + (8 << 20), .ss_size = 1 << 20 };
+	sigaltstack(&s, 0);
+	for (int i = 0; i < 5; i++)
+		outer(i);
+	return 0;
+}
+int main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	pthread_attr_t a;
+	pthread_t t;
+	enters = argv[1][0] - '0';
+	mem = mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaction(SIGUSR1, &sa, 0);
+	pthread_attr_init(&a);
+	pthread_attr_setstack(&a, mem, 1 << 20);
+	pthread_create(&t, &a, run, 0);
+	return pthread_join(t, 0);
+}
+"""
+
+
+@claim_each("0", "1", "2")
+def nor_is_a_call_forgotten_for_a_copy_on_another_stack(enters):
+    path = compile_c("copies_and_stacks", COPIES_AND_STACKS, "gcc", ("-O2", "-g"))
+    probes = ["signals($duration)", "plain($duration)", "outer($duration)", "inner($duration)"]
+    for asked in (probes, probes[1:]):
+        r = trace("--json", "--best-effort", "-c", f"{path} {enters}", *asked)
+        *events, summary = objects(r)
+        if summary["backend"] != "uprobe_session":
+            raise Skip("this kernel has no sessions")
+        expect("ended by signal" not in r.err, r)
+        found = collections.Counter(e["function"] for e in events)
+        expect(found["outer"] == 5 and not found["inner"], found, r.err)
+        expect(summary["apart"] >= 5, summary)
+
+
 @claim_each(*BACKENDS[1:])
 def without_sessions_a_program_with_several_stacks_is_refused(backend):
     r = trace("--backend",

@@ -83,9 +83,16 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 	{                                                                                          \
 		struct trace_calls_##size *c = own_calls_##size(0);                                \
                                                                                                    \
-		if (c)                                                                             \
+		if (c && !is_apart_##size(c, ctx->rsp))                                            \
 			drop_call_##size(c, ctx->rsp, bpf_get_attach_cookie(ctx));                 \
 		return 0;                                                                          \
+	}                                                                                          \
+	/* Its entry was left alone: what is in progress on the other stack stays. */              \
+	static __always_inline int is_exit_followed_##size(__u64 frame)                            \
+	{                                                                                          \
+		struct trace_calls_##size *c = own_calls_##size(0);                                \
+                                                                                                   \
+		return c && !is_apart_##size(c, frame);                                            \
 	}
 TRACE_RETURN_CLASSES(COPY_CALLS)
 
@@ -108,11 +115,11 @@ TRACE_RETURN_CLASSES(COPY_CALLS)
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
 		frame = frame_of(w.run, bpf_get_attach_cookie(ctx));                               \
-		if (is_exit) {                                                                     \
+		if (is_exit && is_exit_followed_##size(frame)) {                                   \
 			note_return(w.run, AT_EXIT);                                               \
 			w.run->m.file[FETCH_FILE_SP] = frame;                                      \
 			record_return_##size(&w, entry, site);                                     \
-		} else {                                                                           \
+		} else if (!is_exit) {                                                             \
 			enter_copy_##size(&w, entry, site, frame);                                 \
 		}                                                                                  \
 		give_run_back(w.run);                                                              \
@@ -152,11 +159,11 @@ TRACE_RETURN_CLASSES(COPY_PROGRAM)
 		begin_run(ctx, w.run, entry);                                                      \
 		w.rec = slot->record;                                                              \
 		frame = frame_of(w.run, bpf_get_attach_cookie(ctx));                               \
-		if (is_exit) {                                                                     \
+		if (is_exit && is_exit_followed_##size(frame)) {                                   \
 			note_return(w.run, AT_EXIT);                                               \
 			w.run->m.file[FETCH_FILE_SP] = frame;                                      \
 			add_return_##size(&w, entry, site, slot->record);                          \
-		} else {                                                                           \
+		} else if (!is_exit) {                                                             \
 			enter_copy_##size(&w, entry, site, frame);                                 \
 		}                                                                                  \
 		give_back(slot);                                                                   \

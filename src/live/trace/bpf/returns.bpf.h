@@ -90,14 +90,13 @@ static __noinline int is_tail_call(const struct run *r)
 #define STEP_UP   (16 << 10)
 #define STEP_DOWN (8 << 20)
 
-static __noinline int is_on_another_stack(__u64 last, __u64 frame)
+static __always_inline int is_on_same_stack(__u64 last, __u64 frame)
 {
-	__u64 to = trampoline();
-
-	if (last <= frame ? frame - last < STEP_UP : last - frame < STEP_DOWN)
-		return 0;
-	return to && word_at(last) == to;
+	return last <= frame ? frame - last < STEP_UP : last - frame < STEP_DOWN;
 }
+
+/* Calls in turn whose return addresses are their own: of copies, and those that end at an exit. */
+#define OWN_RETURNS_MAX 16
 
 /* What a hit at a return knows; docs/fetch.md. */
 static __always_inline void begin_return(struct run *r, const struct trace_call *call)
@@ -149,14 +148,22 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 		return bpf_task_storage_get(&calls_##size, bpf_get_current_task_btf(), NULL,       \
 					    may_begin ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);       \
 	}                                                                                          \
-	static __always_inline int is_apart_##size(const struct trace_calls_##size *c,             \
-						   __u64 frame)                                    \
+	/* All calls that are followed are of one stack. Too many of them: apart. */               \
+	static __noinline int is_apart_##size(const struct trace_calls_##size *c, __u64 frame)     \
 	{                                                                                          \
-		__u64 last = c->n - 1;                                                             \
+		__u64 to = trampoline();                                                           \
                                                                                                    \
-		opaque(last);                                                                      \
-		return last < TRACE_DEPTH(size) &&                                                 \
-		       is_on_another_stack(c->at[last].call.frame, frame);                         \
+		for (int i = 1; i <= OWN_RETURNS_MAX; i++) {                                       \
+			__u64 at = c->n - i;                                                       \
+                                                                                                   \
+			opaque(at);                                                                \
+			if (at >= TRACE_DEPTH(size) ||                                             \
+			    is_on_same_stack(c->at[at].call.frame, frame))                         \
+				return 0;                                                          \
+			if (to && word_at(c->at[at].call.frame) == to)                             \
+				return 1;                                                          \
+		}                                                                                  \
+		return to != 0;                                                                    \
 	}                                                                                          \
 	static __noinline int fill_call_##size(struct work *w,                                     \
 					       const struct trace_site_entry *entry, __u32 site)   \
