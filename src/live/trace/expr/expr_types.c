@@ -661,6 +661,11 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 	if (t->byte_swapped)
 		return WRONG(c, e, "%s is stored in the other byte order, and cannot be part of %s",
 			     type_text(c, e->type, name, sizeof(name)), c->part_of);
+	/* Only the inside of an enumeration says whether it has a sign. */
+	int r = t->kind == CAIRN_T_ENUM ? complete(c, e->type) : 0;
+	if (r < 0)
+		return r;
+	t = resolved(c->types, e->type);
 	bool is_signed = type_is_signed(c->types, e->type);
 	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;
 	e->is_long = bits > 32;
