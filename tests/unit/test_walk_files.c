@@ -397,6 +397,28 @@ static void a_number_that_nobody_has_any_more_is_another_file_s(void **state)
 	tables_fini(&tables);
 }
 
+static void one_that_is_still_missing_does_not_keep_a_number_that_others_get(void **state)
+{
+	struct code_mapping m = mapping_of(path_of("file"));
+	uint32_t number, again, other;
+
+	workspace_run(&space, "rm file");
+	m.lo = 0x10000;
+	m.hi = 0x20000;
+	number = number_then(&m, 0);
+	assert_null(files.list.p[number]->bin);
+	take_tables();
+	for (int i = 0; i < 5; i++)
+		files_release_unused(&files, &tables);
+	assert_int_equal(files.spare.n, 1);
+	again = number_then(&m, 0);
+	assert_false(files.list.p[again]->is_spare);
+	other = number_of("two");
+	assert_int_not_equal(other, again);
+	assert_string_equal(files.list.p[again]->path, path_of("file"));
+	tables_fini(&tables);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -415,6 +437,7 @@ int main(void)
 		CLAIM(a_deleted_file_is_let_go_two_windows_after_its_last_use),
 		CLAIM(a_file_that_is_not_run_for_long_is_let_go_and_known_again),
 		CLAIM(a_number_that_nobody_has_any_more_is_another_file_s),
+		CLAIM(one_that_is_still_missing_does_not_keep_a_number_that_others_get),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space);

@@ -296,7 +296,7 @@ static struct walk_file *find_file(const struct walk_files *f, const struct code
 {
 	for (*ret_key = key_of(m); map_get(&f->ids, *ret_key, ret_number); ++*ret_key) {
 		struct walk_file *file = f->list.p[*ret_number];
-		if (file->dev == m->dev && file->ino == m->ino)
+		if (file->dev == m->dev && file->ino == m->ino && !file->is_spare)
 			return file;
 	}
 	return NULL;
@@ -440,7 +440,8 @@ static void spare_number(struct walk_files *f, uint32_t number)
 
 	if (file->is_spare || !is_over || file->pages.n || file->n_unused < 4)
 		return;
-	file->is_spare = VEC_ADD(&f->spare, number);
+	/* Nobody finds it any more: it has no inode. */
+	file->is_spare = file->is_replaced = VEC_ADD(&f->spare, number);
 }
 
 void files_release_unused(struct walk_files *f, struct walk_tables *tables)
