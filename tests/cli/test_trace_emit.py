@@ -9,8 +9,8 @@ import signal
 import subprocess
 import time
 
-from claims import (Skip, cairn, claim, compile_c, expect, folder, main, need,
-                    need_root, run, write)
+from claims import (Running, Skip, cairn, claim, compile_c, expect, folder,
+                    main, need, need_root, path_of, run, write)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -423,6 +423,39 @@ NAMES = [
     b"f\\\n%b\n", b'f"\nend\n%b\n', b"f\r%b", b"f%n%n%s\\", b'");%b;("',
     b"*/%b/*", b"f??/%b", b"f\xff%b"
 ]
+
+
+@claim
+def a_command_is_the_only_process_that_is_counted():
+    need_root()
+    r = cairn("trace", "--emit", "bpftrace", "--count", "-c",
+              program()[0], "libc.so.6:malloc")
+    expect(r.status == 0 and "\n/pid == cpid/\n" in r.out, r)
+
+
+@claim
+def a_file_that_is_another_one_here_is_refused():
+    """The process has it in a mount namespace of its own; a script would probe what is here."""
+    need_root()
+    loops = compile_c(
+        "loops",
+        "int one(void) { return 1; } int main(void) { for (;;) one(); }",
+        "gcc", ("-O0", "-g"))
+    inside, here = path_of("inside"), path_of("here")
+    for place, file in ((inside, loops), (here, program()[0])):
+        os.makedirs(place)
+        run("cp", file, os.path.join(place, "prog"), check=True)
+    script = 'mount --bind "$1" "$2" || exit 77; exec "$2/prog"'
+    with Running(need("unshare"), "-m", "sh", "-c", script, "sh", inside,
+                 here) as p:
+        time.sleep(0.5)
+        if p.process.poll() is not None:
+            raise Skip("no mount namespaces here")
+        for tool in ("bpftrace", "perf", "gdb", "c"):
+            r = cairn("trace", "--emit", tool, "-p", str(p.pid), "one")
+            expect(
+                r.status == 1 and "is another file here" in r.err
+                and not r.out, tool, r)
 
 
 def hostile_program(name, command):

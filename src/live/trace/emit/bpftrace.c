@@ -327,6 +327,9 @@ static void put_processes(const struct emission *e)
 	if (o->pid && !o->n_pids) {
 		fprintf(e->out, "/pid == %d", o->pid);
 		separator = " || ";
+	} else if (o->argv && !o->n_pids) {
+		fputs("/pid == cpid", e->out);
+		separator = " || ";
 	}
 	for (size_t i = 0; i < o->n_pids; i++) {
 		fprintf(e->out, "%spid == %d", separator, o->pids[i]);
@@ -363,9 +366,10 @@ static int write_script(struct emission *e)
 		fprintf(e->out, "BPFTRACE_STRLEN=%" PRIu32 " ", length);
 	fprintf(e->out, "sudo bpftrace --unsafe THIS-FILE%s\n",
 		e->t->opts.argv ? " -c 'COMMAND'" : "");
-	fputs("// --unsafe, because most sites are in the middle of a symbol.\n"
-	      "// bpftrace shows 0 or an empty string where memory cannot be read, and counts "
-	      "it.\n",
+	fputs("// --unsafe, because most sites are in the middle of a symbol. A bpftrace that was\n"
+	      "// built without bcc's offsets (Debian 12's) takes those of stripped files only.\n"
+	      "// bpftrace shows 0 or an empty string where memory cannot be read, and counts it.\n"
+	      "// Its sums are signed and of 64 bits: not those of numbers of 2^63 and more.\n",
 	      e->out);
 	for (size_t i = 0; i < e->t->sites.n; i++)
 		if (!e->t->sites.p[i]->pub.refused)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -88,11 +89,17 @@ static int check_aggregates(const struct emission *e)
 static int check_path(const struct emission *e, const struct trace_file *f)
 {
 	char *path = emit_path(f);
+	struct stat now;
 	int r = 0;
 
 	if (!path)
 		return err_set(e->err, -errno, "%s: %s", f->path, strerror(errno));
-	if (cairn_quote(path, e->tool->pub.path, NULL, 0) < 0)
+	if (stat(path, &now) || now.st_dev != f->stat.st_dev || now.st_ino != f->stat.st_ino)
+		r = err_set(e->err, -EOPNOTSUPP,
+			    "%s is another file here than in the process's file system, which a "
+			    "script cannot name; %s",
+			    path, e->tool->instead);
+	else if (cairn_quote(path, e->tool->pub.path, NULL, 0) < 0)
 		r = err_set(e->err, -EOPNOTSUPP,
 			    "%s: %s has no way to write this path; give the file another name",
 			    path, e->tool->pub.name);

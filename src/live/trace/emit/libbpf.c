@@ -531,7 +531,9 @@ static int write_script(struct emission *e)
 	      " * clang -O2 -g -mcpu=v3 -target bpf -I/usr/include/x86_64-linux-gnu -c THIS-FILE "
 	      "-o trace.bpf.o\n"
 	      " * cc -O2 THIS-FILE -o trace -lbpf\n"
-	      " * sudo ./trace trace.bpf.o\n"
+	      " * sudo ./trace trace.bpf.o [PID...]\n"
+	      " *\n"
+	      " * Without PID: the processes that the trace named, else all that run the files.\n"
 	      " */\n",
 	      e->out);
 	put_sizes(e);
