@@ -190,7 +190,7 @@ static bool write_whole(struct session *session, const struct cairn_aggregates *
 		aggregate_page_note(a->page, table);
 		if (is_last)
 			session->status = aggregate_page_write(a->page, session, table);
-		return !session->every_ns;
+		return !session->every_ns && !session->output;
 	}
 	if (session->profile)
 		session->status =

@@ -54,7 +54,7 @@ static const char style[] =
 	"h1{margin:0;font-size:1.35rem;font-weight:650}\n"
 	"header p{margin:.2rem 0 0;color:var(--faint);font-size:.9rem}\n"
 	"section{background:var(--card);border:1px solid var(--rule);border-radius:12px;"
-	"padding:1.15rem 1.25rem 1.3rem;margin:1.25rem 0}\n"
+	"padding:1.15rem 1.25rem 1.3rem;margin:1.25rem 0;overflow-x:auto}\n"
 	"h2{margin:0 0 .7rem;font-size:1.05rem}h3{margin:1rem 0 .3rem;font-size:.95rem}\n"
 	"pre{margin:.4rem 0;font:.82rem/1.4 ui-monospace,Menlo,'DejaVu Sans Mono',monospace;"
 	"white-space:pre-wrap}\n"
@@ -294,6 +294,9 @@ static void put_head(const struct writing *w)
 		trace_sample_text(w->session, share, sizeof(share));
 		fprintf(w->out, ", of %s", share);
 	}
+	if (w->session->has_given_up)
+		fputs(", the probes were removed before the end: later hits were not counted",
+		      w->out);
 	fputs("</p></header>\n<main>\n", w->out);
 }
 

@@ -60,7 +60,11 @@ static int open_file(const struct file_values *values, const char *name, struct 
 						  "make none",
 						  name)
 					   : STATUS_YES;
-	if (!session->aggregates || !trace_profile_is_name(name))
+	if (!session->aggregates && trace_profile_is_name(name))
+		return fail(STATUS_USAGE,
+			    "%s is for hits that are summed up: give --count, or --by '$stack'",
+			    name);
+	if (!trace_profile_is_name(name))
 		return open_lines(values, name, session);
 	return open_whole(values, name, session);
 }

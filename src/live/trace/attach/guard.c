@@ -136,6 +136,27 @@ static bool is_all_emulated(const struct cairn_trace *t)
 	return true;
 }
 
+static bool is_any_followed(const struct cairn_trace *t)
+{
+	for (size_t i = 0; i < t->sites.n; i++)
+		if (t->sites.p[i]->attached && t->sites.p[i]->follows)
+			return true;
+	return false;
+}
+
+/* Half of the hits of calls that are followed are returns, where no instruction is stepped over. */
+static int measure_trap(const struct cairn_trace *t, uint64_t *ret)
+{
+	uint64_t at_return = 0;
+	int e = guard_trap_ns(is_all_emulated(t), ret);
+
+	if (e || !is_any_followed(t))
+		return e;
+	e = guard_trap_ns(true, &at_return);
+	*ret = (*ret + at_return) / 2;
+	return e;
+}
+
 static int open_guard(struct trace_guard *g)
 {
 	if (g->is_open)
@@ -183,7 +204,7 @@ static int end_window(struct cairn_trace *t, const struct trace_guard *before,
 		.sample = sample_of(t)};
 	if (!ret->n_hits || g->has_trap)
 		return 0;
-	int e = guard_trap_ns(is_all_emulated(t), &g->trap_ns);
+	int e = measure_trap(t, &g->trap_ns);
 	g->has_trap = e == 0;
 	return e;
 }
