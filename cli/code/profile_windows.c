@@ -216,7 +216,7 @@ static int say_failure(const struct profile_run *run, const struct window *windo
 		    cairn_counted(now.n_samples - window->now.n_samples, "sample").text);
 }
 
-/* What a busy minute took of memory is not kept through the quiet ones after it. */
+/* The memory of a busy minute is not kept through the quiet ones after it. */
 static void give_memory_back(void)
 {
 #ifdef __GLIBC__

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all writers of tables share: what was asked for, and the texts of a table's cells
+ * Shared by all writers of tables: the items that were asked for, and the texts of cells
  *
  * A text that is allocated is NULL where there was no memory, and shown as nothing.
  */

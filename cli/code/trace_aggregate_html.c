@@ -31,7 +31,7 @@ struct aggregate_page {
 	uint64_t hits_before, began_ns, ended_ns;
 };
 
-/* What a page is written with. */
+/* All that a page is written from. */
 struct writing {
 	FILE *out;
 	const struct session *session;

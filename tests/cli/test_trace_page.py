@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-# What is wider than its box; and the page's width.
+# The page's width, and that of its content.
 MEASURE = """<script>addEventListener('load', () => {
 	const root = document.documentElement;
 	parent.postMessage(JSON.stringify({scroll: root.scrollWidth, client: root.clientWidth,

@@ -20,6 +20,7 @@
 /* The caller of a function that has a return probe. */
 #define WALK_RETURN(pc, place) true_return(pc, place)
 #include "walk/bpf/walk_run.bpf.h"
+#include "walk/bpf/walk_task.bpf.h"
 
 /* TRACE_SEEN_SLOTS of them. */
 struct trace_seen {
@@ -111,37 +112,10 @@ static __always_inline void use_caller(struct run *r, __u32 site)
 	r->stack.id[1] = 0;
 }
 
-/* PF_KTHREAD, and PF_IO_WORKER, whose user's registers are of no use. */
-#define PF_NO_USER (0x00200000 | 0x00000010)
-
 /* Whether the task will return to a program, with registers that are then the walk's. */
-static __noinline int take_task_regs(struct walk *w)
+static __noinline int take_user_regs(struct walk *w)
 {
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	const struct pt_regs *r = (void *)w->raw;
-
-	if (task->flags & PF_NO_USER)
-		return 0;
-	if (bpf_probe_read_kernel(w->raw, sizeof(w->raw), (void *)bpf_task_pt_regs((void *)task)))
-		return 0;
-	w->pc = r->rip;
-	w->regs[0] = r->rax;
-	w->regs[1] = r->rdx;
-	w->regs[2] = r->rcx;
-	w->regs[3] = r->rbx;
-	w->regs[4] = r->rsi;
-	w->regs[5] = r->rdi;
-	w->regs[6] = r->rbp;
-	w->regs[7] = r->rsp;
-	w->regs[8] = r->r8;
-	w->regs[9] = r->r9;
-	w->regs[10] = r->r10;
-	w->regs[11] = r->r11;
-	w->regs[12] = r->r12;
-	w->regs[13] = r->r13;
-	w->regs[14] = r->r14;
-	w->regs[15] = r->r15;
-	return 1;
+	return take_task_regs(w);
 }
 
 /* While a program is replaced, the registers are those of the old one, and the memory is not. */
@@ -204,7 +178,7 @@ static __noinline int walk_kernel(void *ctx, struct walk *w, const struct trace_
 	w->n_exact = 0;
 	w->has_unfiled = 0;
 	hash_kernel(w);
-	if (!goes_on || !take_task_regs(w))
+	if (!goes_on || !take_user_regs(w))
 		return 0;
 	w->max_frames = stack_frames - w->n_kernel;
 	if (!is_in_execve())

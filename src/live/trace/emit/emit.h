@@ -10,8 +10,8 @@
  *	values.c    fetch program -> the condition, and a value each with its operations
  *	parts.c     titles, names and paths
  *	lift.c      operations -> statements of a tool's language
- *	bpftrace.c, perf.c, gdb.c, libbpf.c   the tools; libbpf.txt and gdb.txt are written as they
- *	            are
+ *	bpftrace.c, perf.c, gdb.c, libbpf.c   the tools; libbpf_kernel.txt, libbpf_user.txt and
+ *	            gdb.txt are written as they are
  */
 #ifndef TRACE_EMIT_H
 #define TRACE_EMIT_H
@@ -61,6 +61,15 @@ struct emit_language {
 	/* Why an operation that has a text cannot be done; NULL: it can. */
 	const char *(*refuses)(const struct fetch_op *op);
 };
+
+/* What the tools write alike, each with its own form of a result, a comparison and a signed one. */
+#define EMIT_OPERATORS(BINARY, COMPARE, SIGNED)                                                    \
+	[FETCH_ADD] = BINARY("+"), [FETCH_SUB] = BINARY("-"), [FETCH_MUL] = BINARY("*"),           \
+	[FETCH_AND] = BINARY("&"), [FETCH_OR] = BINARY("|"), [FETCH_XOR] = BINARY("^"),            \
+	[FETCH_EQ] = COMPARE("=="), [FETCH_NE] = COMPARE("!="), [FETCH_LT] = SIGNED("<"),          \
+	[FETCH_LE] = SIGNED("<="), [FETCH_GT] = SIGNED(">"), [FETCH_GE] = SIGNED(">="),            \
+	[FETCH_ULT] = COMPARE("<"), [FETCH_ULE] = COMPARE("<="), [FETCH_UGT] = COMPARE(">"),       \
+	[FETCH_UGE] = COMPARE(">=")
 
 struct emit_tool {
 	struct cairn_emit_tool pub;
