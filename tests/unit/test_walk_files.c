@@ -366,6 +366,34 @@ static void a_file_that_is_not_run_for_long_is_let_go_and_known_again(void **sta
 	tables_fini(&tables);
 }
 
+static void of_very_many_that_nobody_runs_the_oldest_are_let_go(void **state)
+{
+	enum { N_FILES = 300, N_OLDER = 150 };
+	struct walk_file *file[N_FILES];
+	char name[32];
+
+	workspace_run(&space, "for i in $(seq 0 299); do cp two many.$i; done");
+	for (int i = 0; i < N_FILES; i++) {
+		snprintf(name, sizeof(name), "many.%d", i);
+		uint32_t number = number_of(name);
+		file[i] = files.list.p[number];
+	}
+	take_tables();
+	for (int i = N_OLDER; i < N_FILES; i++)
+		file[i]->is_used = true;
+	files_release_unused(&files, &tables);
+	for (int i = 0; i < N_FILES; i++)
+		assert_non_null(file[i]->bin);
+	files_release_unused(&files, &tables);
+	for (int i = 0; i < N_FILES; i++)
+		assert_int_equal(!file[i]->bin, i < N_OLDER);
+	/* Those that are left are few enough to stay for the time that a file has. */
+	for (int i = 0; i < 20; i++)
+		files_release_unused(&files, &tables);
+	assert_non_null(file[N_FILES - 1]->bin);
+	tables_fini(&tables);
+}
+
 static void a_number_that_nobody_has_any_more_is_another_file_s(void **state)
 {
 	uint32_t kept = number_of("two"), number = number_of("file"), again;
@@ -436,6 +464,7 @@ int main(void)
 		CLAIM(a_file_that_is_written_while_it_is_mapped_is_found),
 		CLAIM(a_deleted_file_is_let_go_two_windows_after_its_last_use),
 		CLAIM(a_file_that_is_not_run_for_long_is_let_go_and_known_again),
+		CLAIM(of_very_many_that_nobody_runs_the_oldest_are_let_go),
 		CLAIM(a_number_that_nobody_has_any_more_is_another_file_s),
 		CLAIM(one_that_is_still_missing_does_not_keep_a_number_that_others_get),
 	};

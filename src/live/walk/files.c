@@ -21,6 +21,8 @@
 #define RETRY_MAX_NS UINT64_C(64000000000)
 /* Windows in which no process has a file mapped: half an hour, unless it is told otherwise. */
 enum { UNUSED_MAX = 30 };
+/* Files that are kept and not run: a machine that builds programs runs thousands in half an hour. */
+enum { IDLE_FILES_MAX = 256 };
 /* Of openings, while its content changes. */
 enum { OPENINGS_MAX = 3 };
 
@@ -415,12 +417,41 @@ int files_find_written(struct walk_files *f, int (*fn)(void *ctx, uint32_t numbe
 	return rc;
 }
 
+/* The age, in windows, from which on files go, so that no more than IDLE_FILES_MAX stay. */
+static unsigned int age_of_those_that_go(const struct walk_files *f)
+{
+	size_t n_of_age[UNUSED_MAX] = {0}, n_idle = 0;
+
+	for (size_t i = 1; i < f->list.n; i++) {
+		const struct walk_file *file = f->list.p[i];
+		if (file->bin && file->is_made && file->n_unused < UNUSED_MAX)
+			n_of_age[file->n_unused]++;
+	}
+	for (unsigned int age = 1; age < UNUSED_MAX; age++) {
+		n_idle += n_of_age[age];
+		if (n_idle > IDLE_FILES_MAX)
+			return age;
+	}
+	return UNUSED_MAX;
+}
+
+static void count_windows(struct walk_files *f)
+{
+	for (size_t i = 1; i < f->list.n; i++) {
+		struct walk_file *file = f->list.p[i];
+		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
+		file->is_used = false;
+	}
+}
+
 /* A file that is there can be run again; it has another number then. */
-static bool is_over(const struct walk_file *f)
+static bool is_over(const struct walk_file *f, unsigned int unused_max)
 {
 	bool is_gone = f->is_replaced || f->is_written || identity_is_deleted(&f->identity);
 
-	return f->bin && f->is_made && f->n_unused >= (is_gone ? 2 : UNUSED_MAX);
+	if (is_gone || unused_max < 2)
+		unused_max = 2;
+	return f->bin && f->is_made && f->n_unused >= unused_max;
 }
 
 /* One call later: nobody finds the file since it was released, and what did before has ended. */
@@ -446,10 +477,12 @@ static void spare_number(struct walk_files *f, uint32_t number)
 
 void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 {
+	unsigned int unused_max;
+
+	count_windows(f);
+	unused_max = age_of_those_that_go(f);
 	for (size_t i = 1; i < f->list.n; i++) {
 		struct walk_file *file = f->list.p[i];
-		file->n_unused = file->is_used ? 0 : file->n_unused + 1;
-		file->is_used = false;
 		spare_number(f, (uint32_t)i);
 		drop_rows(file, tables);
 		/* Names of a window were read from it. */
@@ -457,7 +490,7 @@ void files_release_unused(struct walk_files *f, struct walk_tables *tables)
 			binary_forget_symbols(file->bin);
 			release_pages(file);
 		}
-		if (is_over(file)) {
+		if (is_over(file, unused_max)) {
 			close_binary(file);
 			file->is_released = true;
 			tell_inode(f, (uint32_t)i);

@@ -119,7 +119,8 @@ bool files_begins_context(const struct walk_files *f, uint64_t frame);
  * To be called at the end of each window, with is_used set of the files that processes have mapped.
  * A file that was deleted or written again, and was not used at the second end in turn, is closed:
  * no sample of the windows to come is in it, and it takes place on the disk. So is any file at the
- * thirtieth. At the next end the room of its rows is given back. A later end gives its number to
+ * thirtieth, and earlier, the oldest first, where more than 256 are kept that nobody runs: a machine
+ * that builds programs runs thousands. At the next end the room of its rows is given back. A later end gives its number to
  * files to come: no sample has it any more.
  */
 void files_release_unused(struct walk_files *f, struct walk_tables *tables);
