@@ -62,7 +62,7 @@ static void be_one(long number, long n)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, number ? "crowd-one" : "crowd-first");
-	usleep(number * 5000 % 1000000);
+	usleep(number * 5000);
 	for (;;) {
 		descend(5);
 		usleep(number ? n * 5000 : 1000);
