@@ -81,7 +81,8 @@ static const struct opt opts[] = {
 	 "of calls: leave out sites that cannot be probed, and list them"},
 	{0, "off-cpu", OPT_FLAG, NULL, AT(off_cpu), "the same as --event off-cpu"},
 	{0, "no-kernel", OPT_FLAG, NULL, AT(no_kernel), "leave out functions of the kernel"},
-	{0, "top", OPT_COUNT, "N", AT(top), "show N functions (20)"},
+	{0, "top", OPT_COUNT, "N", AT(top),
+	 "show N functions (20), and half as many names of threads"},
 	{0, "total", OPT_FLAG, NULL, AT(by_total),
 	 "order by the time in a function and all that it called, not by its own"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per function, then a summary"},
@@ -336,14 +337,21 @@ static int summarize(const struct profile_values *v, struct profile_run *run)
 	struct cairn_err err = {0};
 	int r = cairn_profile_shares(run->profile, run->type, &run->shares, &err), status;
 
-	if (r < 0)
+	if (r == 0)
+		r = cairn_profile_threads(run->profile, run->type, &run->threads.list,
+					  &run->threads.n, &err);
+	if (r < 0) {
+		cairn_profile_shares_free(&run->shares);
 		return fail_err(r, &err, STATUS_NOT_HERE);
+	}
+	run->threads.sum = run->shares.sum;
 	if (v->by_total)
 		profile_order_by_total(&run->shares);
 	cairn_prof_counts(run->prof, &run->counts);
 	status = profile_report(run, v->json);
 	fflush(stdout);
 	cairn_profile_shares_free(&run->shares);
+	free(run->threads.list);
 	return status;
 }
 

@@ -30,7 +30,8 @@ static const struct opt opts[] = {
 	 "sample"},
 	{0, "total", OPT_FLAG, NULL, AT(by_total),
 	 "order by the time in a function and all that it called, not by its own"},
-	{0, "top", OPT_COUNT, "N", AT(top), "show N functions (20)"},
+	{0, "top", OPT_COUNT, "N", AT(top),
+	 "show N functions (20), and half as many names of threads"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per function, then a summary"},
 	{0},
 };
@@ -65,16 +66,21 @@ static void show_head(const char *path, const struct cairn_profile *p, size_t ty
 }
 
 static void show_text(const char *path, const struct cairn_profile *p, size_t type,
-		      const struct cairn_profile_shares *shares, size_t n)
+		      const struct cairn_profile_shares *shares,
+		      const struct profile_threads *threads, size_t n)
 {
+	const char *unit = cairn_profile_type(p, type)->unit;
+
 	show_head(path, p, type, shares->sum);
-	profile_show_shares(shares, cairn_profile_type(p, type)->unit, n);
+	profile_show_threads(threads, unit, n / 2);
+	profile_show_shares(shares, unit, n);
 }
 
 /* ---- JSON ---- */
 
 static void write_summary(const char *path, const struct cairn_profile *p, size_t type,
-			  const struct cairn_profile_shares *shares)
+			  const struct cairn_profile_shares *shares,
+			  const struct profile_threads *threads)
 {
 	const struct cairn_profile_type *t = cairn_profile_type(p, type);
 	struct json j = {.out = stdout};
@@ -88,10 +94,30 @@ static void write_summary(const char *path, const struct cairn_profile *p, size_
 	json_uint(&j, "stacks", cairn_profile_n_samples(p));
 	json_uint(&j, "functions", shares->n);
 	json_int(&j, "duration_ns", cairn_profile_run(p).duration_ns);
+	profile_json_threads(&j, threads);
 	json_close(&j);
 }
 
 /* ---- the verb ---- */
+
+static int show(const char *path, const struct cairn_profile *p, size_t type,
+		const struct cairn_profile_shares *shares, const struct show_values *values)
+{
+	struct profile_threads threads = {.sum = shares->sum};
+	struct cairn_err err = {0};
+	int r = cairn_profile_threads(p, type, &threads.list, &threads.n, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	if (values->json) {
+		profile_json_shares(shares);
+		write_summary(path, p, type, shares, &threads);
+	} else {
+		show_text(path, p, type, shares, &threads, values->top ? values->top : 20);
+	}
+	free(threads.list);
+	return STATUS_YES;
+}
 
 static int run(void *v, const struct operands *operands)
 {
@@ -99,7 +125,7 @@ static int run(void *v, const struct operands *operands)
 	const char *path = operands->items[0];
 	struct cairn_profile_shares shares;
 	struct cairn_profile *p;
-	size_t type, n;
+	size_t type;
 	int status = profile_check_names(&values->out);
 
 	if (operands->n > 1)
@@ -111,14 +137,9 @@ static int run(void *v, const struct operands *operands)
 		return status;
 	if (values->by_total)
 		profile_order_by_total(&shares);
-	n = values->top ? values->top : 20;
 	status = profile_write_all(p, type, &values->out, path);
-	if (status == STATUS_YES && values->json) {
-		profile_json_shares(&shares);
-		write_summary(path, p, type, &shares);
-	} else if (status == STATUS_YES) {
-		show_text(path, p, type, &shares, n);
-	}
+	if (status == STATUS_YES)
+		status = show(path, p, type, &shares, values);
 	cairn_profile_shares_free(&shares);
 	cairn_profile_close(p);
 	return status;

@@ -38,6 +38,18 @@ void profile_show_shares(const struct cairn_profile_shares *shares, const char *
 /* All, an object each. */
 void profile_json_shares(const struct cairn_profile_shares *shares);
 
+/* ---- threads ---- */
+
+struct profile_threads {
+	struct cairn_profile_thread *list;
+	size_t n;
+	int64_t sum; /* of all samples */
+};
+/* A table of the first @n on stdout, and an empty line; nothing where all have one name. */
+void profile_show_threads(const struct profile_threads *threads, const char *unit, size_t n);
+/* All, as the array "threads". */
+void profile_json_threads(struct json *j, const struct profile_threads *threads);
+
 /* ---- files ---- */
 
 /* STATUS_USAGE, after a message, if a name does not say a format. */

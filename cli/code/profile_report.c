@@ -170,6 +170,7 @@ static void show_text(const struct profile_run *run)
 	show_ends(&run->counts);
 	show_cost(run);
 	putchar('\n');
+	profile_show_threads(&run->threads, unit, run->n_top / 2);
 	profile_show_shares(&run->shares, unit, run->n_top);
 }
 
@@ -211,6 +212,7 @@ static void show_json(const struct profile_run *run)
 		json_hits(&j, run);
 	json_uint(&j, "stacks", c->n_stacks);
 	json_uint(&j, "functions", run->shares.n);
+	profile_json_threads(&j, &run->threads);
 	json_open(&j, "ends", '{');
 	for (int end = 0; end < CAIRN_PROF_N_ENDS; end++)
 		json_uint(&j, cairn_prof_end_id((enum cairn_prof_end)end), c->n_ends[end]);

@@ -13,6 +13,7 @@ struct profile_run {
 	struct cairn_prof_counts counts;
 	const struct cairn_profile *profile;
 	struct cairn_profile_shares shares;
+	struct profile_threads threads;
 	size_t type;       /* of the profile's values, that is shown */
 	unsigned int hz;   /* 0: each event is a sample */
 	double seconds;    /* from start to stop */
@@ -22,7 +23,7 @@ struct profile_run {
 };
 
 /*
- * profile_report - the summary: what was sampled, how stacks end, what it cost, the functions
+ * profile_report - the summary: what was sampled, how stacks end, what it cost, threads, functions
  *
  * Returns an exit status: STATUS_NO without a sample, STATUS_LOST.
  */

@@ -386,5 +386,22 @@ int cairn_profile_shares(const struct cairn_profile *p, size_t type,
 			 struct cairn_profile_shares *ret, struct cairn_err *err);
 void cairn_profile_shares_free(struct cairn_profile_shares *shares);
 
+/* The share of all threads that have one name. */
+struct cairn_profile_thread {
+	const char *name; /* the profile's own; "": samples that do not say a thread */
+	int64_t self;
+	size_t n_threads; /* of that name that were sampled, in all processes */
+};
+
+/*
+ * cairn_profile_threads - threads by name, by their share, largest first; then by name
+ *
+ * @type  index of the value
+ * Returns 0 and *@ret of *@ret_n, to be freed with free(3); no sample: NULL and 0. -EINVAL: no such
+ * type. -ERANGE: a sum exceeds 64 bits. -ENOMEM. Cost: one pass over all samples.
+ */
+int cairn_profile_threads(const struct cairn_profile *p, size_t type,
+			  struct cairn_profile_thread **ret, size_t *ret_n, struct cairn_err *err);
+
 CAIRN_END_DECLS
 #endif

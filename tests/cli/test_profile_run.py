@@ -489,9 +489,29 @@ def a_file_that_is_cut_off_costs_its_names_and_no_more():
 def everything_that_runs_is_sampled():
     need_root()
     with subprocess.Popen([known(), "1000000"], stdout=subprocess.DEVNULL) as target:
-        r = profile("-a", "--duration", "2", "--json", seconds=240)
+        r = profile("-a", "--duration", "2", "--json", "-o", path_of("all.json"), "-o",
+                    path_of("all.pb.gz"), seconds=240)
         target.kill()
     expect(r.status == 0 and "spin" in functions(r), r)
+    # Threads by name are the samples by their labels, each number of them.
+    selves, tids = collections.Counter(), collections.defaultdict(set)
+    with open(path_of("all.json"), encoding="utf-8") as file:
+        for o in map(json.loads, file):
+            if "stack" in o:
+                selves[o["labels"]["thread"]] += o["values"]["cpu"]
+                tids[o["labels"]["thread"]].add(o["labels"]["tid"])
+    threads = summary(r)["threads"]
+    expect({t["name"]: t["self"] for t in threads} == dict(selves), threads, selves)
+    expect({t["name"]: t["threads"] for t in threads} == {n: len(t) for n, t in tids.items()},
+           threads, tids)
+    expect([t["self"] for t in threads] == sorted(selves.values(), reverse=True), threads)
+    expect(len(threads) > 1 and sum(selves.values()) == summary(r)["sum"], threads)
+    r = run(CAIRN, "profile", "show", path_of("all.pb.gz"), "--json")
+    expect(summary(r)["threads"] == threads, summary(r), threads)
+    r = run(CAIRN, "profile", "show", path_of("all.pb.gz"), "--top", "100000")
+    table = r.out.split("name of thread\n")[1].split("\n\n")[0].splitlines()
+    shown = [re.match(r" *\S+ \S+ +[0-9.]+% +(\d+)  (.*)", line).groups() for line in table]
+    expect(shown == [(str(t["threads"]), t["name"]) for t in threads], shown, threads)
 
 
 def on_terminal(*words):

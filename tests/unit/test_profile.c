@@ -208,6 +208,48 @@ static void shares_count_recursion_once(void **state)
 	cairn_profile_close(p);
 }
 
+static void add_of_thread(struct cairn_profile *p, const char *name, int64_t tid, int64_t value)
+{
+	struct cairn_profile_label labels[] = {{.key = "tid", .number = tid},
+					       {.key = "thread", .text = name}};
+	int64_t values[] = {value, 1};
+	struct cairn_profile_sample s = {.values = values, .labels = labels, .n_labels = 2};
+
+	assert_int_equal(cairn_profile_add_sample(p, &s, NULL), 0);
+}
+
+static void threads_are_counted_by_their_names(void **state)
+{
+	struct cairn_profile *p;
+	struct cairn_profile_sample nobody = {.values = (int64_t[]){7, 1}};
+	struct cairn_profile_thread *list;
+	size_t n;
+
+	assert_int_equal(cairn_profile_new(two_types, 2, &p, NULL), 0);
+	assert_int_equal(cairn_profile_threads(p, 0, &list, &n, NULL), 0);
+	assert_true(!list && !n);
+	add_of_thread(p, "worker", 3, 10);
+	add_of_thread(p, "worker", 4, 20);
+	add_of_thread(p, "main", 2, 30);
+	add_of_thread(p, "worker", 3, 5);
+	add_of_thread(p, "worker", INT32_MAX, 6);
+	/* Renamed. */
+	add_of_thread(p, "main", 4, 1);
+	assert_int_equal(cairn_profile_add_sample(p, &nobody, NULL), 0);
+	assert_int_equal(cairn_profile_threads(p, 0, &list, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(list[0].name, "worker");
+	assert_true(list[0].self == 41 && list[0].n_threads == 3);
+	assert_string_equal(list[1].name, "main");
+	assert_true(list[1].self == 31 && list[1].n_threads == 2);
+	assert_string_equal(list[2].name, "");
+	assert_true(list[2].self == 7 && list[2].n_threads == 0);
+	free(list);
+	assert_int_equal(cairn_profile_threads(p, 2, &list, &n, NULL), -EINVAL);
+	assert_null(list);
+	cairn_profile_close(p);
+}
+
 static void sums_beyond_64_bits_are_refused(void **state)
 {
 	int64_t half[] = {INT64_MAX / 2 + 1, 1};
@@ -333,6 +375,8 @@ static void memory_that_is_not_there_is_said(void **state)
 		struct cairn_profile *p = NULL;
 		struct cairn_profile_bytes out = {0}, text = {0}, html = {0};
 		struct cairn_profile_shares shares = {0};
+		struct cairn_profile_thread *threads = NULL;
+		size_t n_threads;
 		alloc_fail_at(++n);
 		int rc = cairn_profile_read(bytes.bytes, bytes.size, "x", &p, NULL);
 		if (rc == 0)
@@ -343,9 +387,12 @@ static void memory_that_is_not_there_is_said(void **state)
 			rc = cairn_profile_html(p, 0, "x", &html, NULL);
 		if (rc == 0)
 			rc = cairn_profile_shares(p, 0, &shares, NULL);
+		if (rc == 0)
+			rc = cairn_profile_threads(p, 0, &threads, &n_threads, NULL);
 		failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 		cairn_profile_shares_free(&shares);
+		free(threads);
 		free(out.bytes);
 		free(text.bytes);
 		free(html.bytes);
@@ -603,6 +650,7 @@ int main(void)
 		cmocka_unit_test(equal_stacks_are_one_sample_and_values_add_up),
 		cmocka_unit_test(folded_stacks_are_those_of_the_samples),
 		cmocka_unit_test(shares_count_recursion_once),
+		cmocka_unit_test(threads_are_counted_by_their_names),
 		cmocka_unit_test(sums_beyond_64_bits_are_refused),
 		cmocka_unit_test(what_does_not_exist_is_refused),
 		cmocka_unit_test(cut_input_is_refused_or_shorter),

@@ -8,7 +8,8 @@
  * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
  * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
  * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
- * shares.c adds up what each function takes, and part.c makes a profile of some of its samples.
+ * shares.c adds up what each function takes, threads.c what threads of a name take, and part.c makes
+ * a profile of some of its samples.
  *
  * Events of a trace are no profile: perfetto.c and event_ctf.c write them, with the values of
  * event_value.c.
