@@ -4,18 +4,13 @@
  * up.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cairn/file.h>
-#include <cairn/text.h>
 #include <cairn/trace.h>
 
-#include "clock.h"
 #include "cmd.h"
 #include "command.h"
 #include "demangled.h"
@@ -34,12 +29,6 @@
 #include "trace_script.h"
 #include "trace_stack.h"
 #include "trace_which.h"
-
-/*
- * A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in
- * 100 ms.
- */
-#define POLL_MS 50
 
 struct trace_values {
 	struct opt_list pids;
@@ -160,253 +149,6 @@ static const struct example examples[] = {
 	{0},
 };
 
-static int print_event(const struct session *session, const struct cairn_event *event)
-{
-	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
-
-	/* Files with formats of their own are enough. */
-	if (session->exports && !session->output)
-		return 0;
-	if (session->graph)
-		return cairn_trace_graph_print(session->graph, event, session->out);
-	return session->names ? trace_stack_print(session, event)
-			      : cairn_event_print(event, style, session->out);
-}
-
-static int on_event(void *ctx, const struct cairn_event *event)
-{
-	struct session *session = ctx;
-	int r = print_event(session, event);
-
-	if (r == 0)
-		r = trace_files_event(session, event);
-	if (r < 0)
-		return r;
-	/* A call is one event. */
-	session->n_events += !event->call || event->call->moment != CAIRN_CALL_ENTRY;
-	return session->max_events && session->n_events >= session->max_events;
-}
-
-/* Why the loop is over; 0 while it is not. */
-static bool is_over(struct session *session, uint64_t end_ns)
-{
-	return interrupt_seen() || session->has_given_up ||
-	       cairn_trace_target_gone(session->trace) || (end_ns && clock_now_ns() >= end_ns);
-}
-
-static int wait_ms(uint64_t end_ns)
-{
-	uint64_t now = clock_now_ns(), left_ms;
-
-	if (!end_ns)
-		return POLL_MS;
-	left_ms = end_ns > now ? (end_ns - now + 999999) / 1000000 : 0;
-	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
-}
-
-/* A process that may not be read (set-user-id), or has ended unseen, does not count as a look. */
-static void look_at_mapped(struct session *session)
-{
-	int missing;
-
-	if (!session->looks || session->all_mapped)
-		return;
-	if (!session->mapped)
-		session->mapped =
-			calloc(cairn_trace_n_probes(session->trace), sizeof(*session->mapped));
-	if (!session->mapped)
-		return;
-	missing = cairn_trace_mapped(session->trace, session->mapped, &session->mapped_is_whole,
-				     NULL);
-	session->all_mapped = missing == 0;
-	session->n_looks += missing >= 0;
-}
-
-static void look_at_cgroup(struct session *session)
-{
-	int e = cairn_trace_cgroup_look(session->trace);
-
-	if (e == -ENOENT && !session->has_no_cgroup)
-		say(stderr, "%s is gone: no hit is chosen until it is made again\n",
-		    session->cgroup);
-	if (e == 1)
-		say(stderr, "%s was made again: hits of its first %d ms may be missing\n",
-		    session->cgroup, POLL_MS);
-	session->has_no_cgroup = e == -ENOENT;
-}
-
-/* At once, and then every POLL_MS until the command has mapped all probed files. */
-static void look_now_and_then(struct session *session)
-{
-	uint64_t now = clock_now_ns();
-
-	if (now < session->next_look_ns)
-		return;
-	session->next_look_ns = now + POLL_MS * 1000000ull;
-	look_at_mapped(session);
-	look_at_cgroup(session);
-	trace_guard_look(session);
-}
-
-/*
- * Returns 0 or a negative errno. Only the first flush reports a failure; it drops the unwritten
- * events.
- */
-static int flush_events(const struct session *session)
-{
-	if (session->graph)
-		cairn_trace_graph_flush(session->graph, session->out);
-	return trace_files_flush(session);
-}
-
-/*
- * Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an
- * error.
- */
-static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err)
-{
-	while (!is_over(session, end_ns)) {
-		int r;
-
-		look_now_and_then(session);
-		r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
-
-		/*
-		 * poll's own count says nothing here: 1 may be one event, or the last that was
-		 * wanted.
-		 */
-		if (session->max_events && session->n_events >= session->max_events)
-			return 1;
-		if (r < 0 && r != -EINTR)
-			return r;
-		r = flush_events(session);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Handles the events that were still in the ring. */
-static int drain(struct session *session, struct cairn_err *err)
-{
-	int r;
-
-	do {
-		r = cairn_trace_poll(session->trace, 0, on_event, session, err);
-		if (session->max_events && session->n_events >= session->max_events)
-			return 0;
-	} while (r > 0 || r == -EINTR);
-	return r;
-}
-
-/* With stacks the time is for taking them over. Returns 0 or an error. */
-static int wait_with_stacks(struct session *session, uint64_t at_ns, struct cairn_err *err)
-{
-	uint64_t now = clock_now_ns(), left_ns = at_ns > now ? at_ns - now : 0;
-	int ms = left_ns < POLL_MS * 1000000ull ? (int)(left_ns / 1000000) : POLL_MS;
-	int r = cairn_trace_poll(session->trace, ms, on_event, session, err);
-
-	return r < 0 && r != -EINTR ? r : 0;
-}
-
-static void wait_until(uint64_t at_ns)
-{
-	uint64_t now = clock_now_ns(), left_ns = at_ns > now ? at_ns - now : 0;
-	struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
-
-	if (left_ns < POLL_MS * 1000000ull)
-		pause.tv_nsec = (long)left_ns;
-	nanosleep(&pause, NULL);
-}
-
-/* One table. Hits that are still in progress are in the next one. */
-static int show_table(struct session *session, struct cairn_err *err)
-{
-	int r = aggregate_show(session, false, err);
-
-	if (r == -EAGAIN)
-		return 0;
-	return r < 0 ? r : flush_events(session);
-}
-
-/* Shows tables until the end is reached; returns 0 or an error. */
-static int watch_tables(struct session *session, uint64_t every_ns, uint64_t end_ns,
-			struct cairn_err *err)
-{
-	uint64_t next_ns = every_ns ? clock_now_ns() + every_ns : UINT64_MAX;
-
-	while (!is_over(session, end_ns)) {
-		look_now_and_then(session);
-		uint64_t until_ns = end_ns && end_ns < next_ns ? end_ns : next_ns;
-		int r = session->names ? wait_with_stacks(session, until_ns, err) : 0;
-		if (r < 0)
-			return r;
-		if (!session->names)
-			wait_until(until_ns);
-		/* The last table is shown without the probes. */
-		if (clock_now_ns() < next_ns || is_over(session, end_ns))
-			continue;
-		r = show_table(session, err);
-		if (r < 0)
-			return r;
-		/* An interval that could not be kept is left out. */
-		while (next_ns <= clock_now_ns())
-			next_ns += every_ns;
-	}
-	return 0;
-}
-
-/* Thirty years are never over, and the nanoseconds of many more have no number: 0. */
-static uint64_t nanoseconds(double seconds)
-{
-	return seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
-}
-
-/* What is left once the probes are gone: events in the ring, or the last table. */
-static int finish(struct session *session, bool has_enough, struct cairn_err *err)
-{
-	bool has_rest = !has_enough && (!session->aggregates || session->names);
-	int r = has_rest ? drain(session, err) : 0;
-
-	if (r >= 0 && session->graph)
-		r = cairn_trace_graph_end(session->graph, session->out);
-	return r < 0 || !session->aggregates ? r : aggregate_show(session, true, err);
-}
-
-static int trace(struct session *session, double seconds)
-{
-	struct cairn_err err = {0};
-	uint64_t end_ns = 0;
-	int r = cairn_trace_start(session->trace, &err);
-
-	if (r < 0)
-		return fail_err(r, &err, STATUS_USAGE);
-	if (nanoseconds(seconds))
-		end_ns = clock_now_ns() + nanoseconds(seconds);
-	if (session->aggregates)
-		r = watch_tables(session, session->every_ns, end_ns, &err);
-	else
-		r = watch(session, end_ns, &err);
-	look_at_mapped(session);
-	cairn_trace_detach(session->trace);
-	if (r >= 0)
-		r = finish(session, r == 1, &err);
-	if (r >= 0) {
-		int flushed = flush_events(session);
-		r = flushed < 0 ? flushed : r;
-	}
-	if (r < 0 && trace_files_failed(session)) {
-		fail(STATUS_NOT_HERE, "cannot write %s: %s", trace_files_failed(session),
-		     strerror(-r));
-		clearerr(session->out); /* reported once */
-		return STATUS_NOT_HERE;
-	}
-	if (r < 0)
-		return fail_err(r, &err, STATUS_NOT_HERE);
-	r = trace_summary(session);
-	return session->status ? session->status : r;
-}
-
 static int attach(struct session *session)
 {
 	struct cairn_err err = {0};
@@ -427,84 +169,11 @@ static int attach(struct session *session)
 	return r == -ENOENT ? STATUS_NO : STATUS_NOT_HERE;
 }
 
-/* Once: it is the same for all of them. */
-static void report_symbol(struct session *session, const struct cairn_trace_probe *probe)
-{
-	if (!session->told_symbols)
-		say(stderr,
-		    "%s: no debug information has %s, so its inlined copies cannot be known; its "
-		    "arguments are $arg1 to $arg6, the registers that integers are passed in\n",
-		    probe->path, probe->function->name);
-	session->told_symbols = true;
-}
-
-/* Reports the probed functions when the name is not a function's, or not one function's only. */
-static void report_added(struct session *session, const char *text, uint32_t first)
-{
-	const struct cairn_trace *t = session->trace;
-	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);
-	uint32_t n = cairn_trace_n_probes(t) - first, n_sites = 0;
-	const char *file = probe->function->decl_file, *slash = file ? strrchr(file, '/') : NULL;
-	int n_name = (int)strcspn(text, "(");
-
-	uint32_t n_left_out = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		n_sites += cairn_trace_probe(t, first + i)->n_sites;
-		n_left_out += cairn_trace_probe(t, first + i)->n_left_out;
-	}
-	trace_kernel_report(probe, n_left_out);
-	if (probe->found == CAIRN_FOUND_PATTERN)
-		say(stderr, "%.*s: %s, %s\n", n_name, text,
-		    cairn_counted(n, strncmp(text, "usdt:", 5) ? "function" : "probe").text,
-		    cairn_counted(n_sites, "site").text);
-	else if (probe->found == CAIRN_FOUND_INDIRECT)
-		say(stderr,
-		    "%.*s is an indirect function: all its %" PRIu32
-		    " implementations are probed\n",
-		    n_name, text, n);
-	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
-		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
-		    slash ? slash + 1 : file, probe->function->decl_line);
-	if (probe->is_import)
-		say(stderr,
-		    "%.*s is in a shared library: only its calls by %s are seen, where they go "
-		    "through %s@plt\n",
-		    n_name, text, probe->path, probe->function->name);
-	else if (probe->is_symbol)
-		report_symbol(session, probe);
-	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown &&
-	    !probe->is_symbol)
-		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
-}
-
-/* Functions of a tree that have no duration. */
-static void report_not_followed(const struct cairn_trace *t, uint32_t first)
-{
-	for (uint32_t i = first; i < cairn_trace_n_probes(t); i++) {
-		const struct cairn_trace_probe *probe = cairn_trace_probe(t, i);
-
-		if (probe->not_followed)
-			say(stderr, "%s: its calls have no duration: %s\n", probe->text,
-			    probe->not_followed);
-	}
-}
-
 static int check_debug_file(const struct session *session)
 {
 	return session->debug_file && !session->kernels
 		       ? fail(STATUS_USAGE, "--debug-file is for kernel functions: -k, kernel:FUNC")
 		       : STATUS_YES;
-}
-
-/*
- * Instead of a sidecar that could not be believed the debug information answered, if there is any.
- */
-static void report_trouble(struct session *session)
-{
-	for (size_t i = 0; i < session->n_sidecars; i++)
-		if (sidecar_trouble(session->sidecars[i]) && session->n_unkept < KEPT_FILES_MAX)
-			session->unkept[session->n_unkept++] = session->sidecar_bins[i];
 }
 
 static int add_probes(struct session *session, const struct operands *operands)
@@ -516,9 +185,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 		if (r < 0)
 			return session->kernel_status ? session->kernel_status
 						      : fail_err(r, &err, STATUS_USAGE);
-		report_added(session, operands->items[i], (uint32_t)r);
-		trace_which_awaited(session, (uint32_t)r);
-		report_not_followed(session->trace, (uint32_t)r);
+		trace_added(session, operands->items[i], (uint32_t)r);
 	}
 	return STATUS_YES;
 }
@@ -550,28 +217,6 @@ static uint32_t at_most_32_bits(unsigned long value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static int find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
-			struct cairn_err *err)
-{
-	struct session *session = ctx;
-	int r = sidecar_find(&session->wish, bin, ret, err);
-
-	if (!r && *ret && session->n_sidecars < KEPT_FILES_MAX) {
-		session->sidecar_bins[session->n_sidecars] = bin;
-		session->sidecars[session->n_sidecars++] = *ret;
-	}
-	if (!r && !*ret && cairn_binary_has_dwarf(bin) && session->n_unkept < KEPT_FILES_MAX)
-		session->unkept[session->n_unkept++] = bin;
-	return r;
-}
-
-/* The next trace of these files starts at once. */
-static void keep_sidecars(const struct session *session)
-{
-	for (size_t i = 0; i < session->n_unkept; i++)
-		sidecar_keep(session->unkept[i], &session->wish);
-}
-
 /* Only standard output can be a terminal. */
 static struct cairn_trace_style event_style(const struct trace_values *values)
 {
@@ -599,7 +244,7 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.follow_children = values->children,
 		.no_move = values->no_move,
 		.assume_unmodified = values->assume_unmodified,
-		.find_sidecar = find_sidecar,
+		.find_sidecar = trace_find_sidecar,
 		.find_sidecar_ctx = session,
 		.find_names = trace_stack_find_sidecar,
 		.find_names_ctx = session,
@@ -669,6 +314,12 @@ static int open_aggregates(const struct trace_values *values, struct session *se
 				  "up: --count, --sum EXPR and so on, and --by KEY");
 }
 
+/* Thirty years are never over, and the nanoseconds of many more have no number: 0. */
+static uint64_t nanoseconds(double seconds)
+{
+	return seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+}
+
 static int go(const struct trace_values *values, const struct command *command,
 	      const struct operands *operands, struct session *session)
 {
@@ -685,7 +336,7 @@ static int go(const struct trace_values *values, const struct command *command,
 		status = add_probes(session, operands);
 	if (!status)
 		status = check_debug_file(session);
-	report_trouble(session);
+	trace_note_trouble(session);
 	if (status)
 		return status;
 	if (values->emit)
@@ -695,7 +346,7 @@ static int go(const struct trace_values *values, const struct command *command,
 	status = trace_files_open(&files, session);
 	if (!status)
 		status = attach(session);
-	return status ? status : trace(session, values->seconds);
+	return status ? status : trace_watch(session, nanoseconds(values->seconds));
 }
 
 static int check_which(const struct trace_values *v)
@@ -785,7 +436,7 @@ static int run_probes(struct trace_values *values, const struct operands *operan
 	/* Some are written now, of what the trace has. */
 	int closed = trace_files_close(&session);
 	status = closed ? closed : status;
-	keep_sidecars(&session);
+	trace_keep_sidecars(&session);
 	trace_stack_close(&session);
 	cairn_trace_close(session.trace);
 	trace_kernel_close(&session);

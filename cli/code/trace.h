@@ -74,6 +74,33 @@ struct session {
 	const char *profile;                  /* file for rows by $stack; NULL */
 };
 
+/* ---- sidecars ---- */
+
+/* The one of @bin, for the library (cairn_trace_opts.find_sidecar); @ctx is the session. */
+int trace_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
+		       struct cairn_err *err);
+/*
+ * Instead of a sidecar that could not be believed the debug information answered, if there is any:
+ * a new one is made of it.
+ */
+void trace_note_trouble(struct session *session);
+/* Makes those that were missing, so that the next trace of these files starts at once. */
+void trace_keep_sidecars(const struct session *session);
+
+/* ---- the run ---- */
+
+/*
+ * trace_watch - events or tables of a trace that is attached, until its end, and the summary
+ *
+ * @duration_ns  0: until Ctrl-C, the targets' end or enough events, which end it in any case
+ * Returns an exit status, after a message.
+ */
+int trace_watch(struct session *session, uint64_t duration_ns);
+
+/* ---- what is said ---- */
+
+/* What the text of a probe meant, where it is not one function; @first: the first of its probes. */
+void trace_added(struct session *session, const char *text, uint32_t first);
 /*
  * Prints the sites that would be attached and the values that would be fetched. An exit status:
  * STATUS_NO when they would be refused.
