@@ -139,19 +139,22 @@ def name_of(frame):
 
 
 def traced(text):
-    """{event: [addresses of each hit]}, as tracefs has them."""
-    found, now = collections.defaultdict(list), None
+    """{event: [addresses of each hit]}, as tracefs has them: a line of the hit, and one of the same
+    task that its stack follows. Lines of the other processor may be between both."""
+    found, last, stack = collections.defaultdict(list), {}, None
     for line in text.splitlines():
-        head = re.search(r' descend-\d+ .*: (k\d+): ', line)
+        hit = re.search(r' descend-(\d+) .*: (k\d+): ', line)
+        begin = re.search(r'(\S+)-(\d+) .*<stack trace>', line)
         frame = re.match(r'\s*=> .*<([0-9a-f]{16})>', line)
-        if head:
-            now = head.group(1)
-        elif frame and now:
-            found[now][-1].append(int(frame.group(1), 16))
-        elif '<stack trace>' in line and now:
-            found[now].append([])
-        elif not frame and '<stack trace>' not in line:
-            now = None
+        if hit:
+            last[hit.group(1)] = hit.group(2)
+        if begin and begin.group(1) == 'descend' and begin.group(2) in last:
+            stack = []
+            found[last.pop(begin.group(2))].append(stack)
+        elif frame and stack is not None:
+            stack.append(int(frame.group(1), 16))
+        elif not frame:
+            stack = None
     return found
 
 
