@@ -255,7 +255,7 @@ static pb_annotation *add(struct annotations *a, const char *name)
 {
 	pb_annotation *one = arena_alloc(&a->arena, sizeof(*one));
 
-	if (!one || !a->list)
+	if (!one)
 		return NULL;
 	cairn_perfetto__debug_annotation__init(one);
 	one->name = (char *)(uintptr_t)name;
@@ -303,9 +303,10 @@ static bool is_of_end(const struct cairn_event *event, uint32_t i, bool is_end)
 
 static int add_values(const struct cairn_event *event, bool is_end, struct annotations *a)
 {
-	int r = 0;
+	int r;
 
 	a->list = arena_array(&a->arena, event->n_values + 1u, sizeof(*a->list));
+	r = a->list ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < event->n_values && r == 0; i++) {
 		struct event_value value;
 		char text[TEXT_MAX];
