@@ -105,6 +105,11 @@ void trace_kernel_summary(const struct cairn_trace_stats *stats)
 	if (stats->missed_unknown)
 		say(stderr, "hits inside the handler of another probe are lost, and this kernel "
 			    "does not count them (Linux 6.7 does)\n");
+	if (stats->returns_missed)
+		say(stderr,
+		    "the kernel did not report %s: it follows only so many calls of a function at "
+		    "a time\n",
+		    cairn_counted(stats->returns_missed, "return").text);
 	if (stats->n_unloaded)
 		say(stderr,
 		    "%s in modules that were unloaded meanwhile: calls since then are not seen\n",

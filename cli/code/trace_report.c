@@ -350,19 +350,22 @@ static bool is_silent(const struct cairn_trace_probe *probe,
 }
 
 /* Calls that were seen to begin, and have no event. */
-static void returns_text(const struct cairn_trace_counts *counts)
+static void returns_text(const struct cairn_trace_counts *counts, bool of_kernel)
 {
 	static const struct {
 		size_t at;
-		const char *text;
+		const char *text, *in_kernel;
 	} reasons[] = {
 		{offsetof(struct cairn_trace_counts, unwound),
-		 "left by longjmp, an exception, or under more than 64 return probes"},
+		 "left by longjmp, an exception, or under more than 64 return probes",
+		 "whose return the kernel did not report"},
 		{offsetof(struct cairn_trace_counts, unfinished),
-		 "still running at the end, or their thread ended"},
-		{offsetof(struct cairn_trace_counts, too_deep), "nested too deep to be followed"},
+		 "still running at the end, or their thread ended",
+		 "still running at the end, or their return was not reported"},
+		{offsetof(struct cairn_trace_counts, too_deep), "nested too deep to be followed",
+		 "beyond those that are followed at a time"},
 		{offsetof(struct cairn_trace_counts, apart),
-		 "on another stack of the thread, where a return probe would do harm"},
+		 "on another stack of the thread, where a return probe would do harm", ""},
 	};
 	const char *separator = ": ";
 
@@ -373,13 +376,15 @@ static void returns_text(const struct cairn_trace_counts *counts)
 		uint64_t n = *(const uint64_t *)((const char *)counts + reasons[i].at);
 		if (!n)
 			continue;
-		say(stderr, "%s%" PRIu64 " %s", separator, n, reasons[i].text);
+		say(stderr, "%s%" PRIu64 " %s", separator, n,
+		    of_kernel ? reasons[i].in_kernel : reasons[i].text);
 		separator = "; ";
 	}
 	fputc('\n', stderr);
 }
 
-static void counts_text(const char *what, const char *noun, const struct cairn_trace_counts *counts)
+static void counts_text(const char *what, const char *noun, const struct cairn_trace_counts *counts,
+			bool of_kernel)
 {
 	say(stderr, "%s: %s, %" PRIu64 " lost", what, cairn_counted(counts->events, noun).text,
 	    counts->lost);
@@ -397,7 +402,7 @@ static void counts_text(const char *what, const char *noun, const struct cairn_t
 		say(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
 		    counts->undecided);
 	fputc('\n', stderr);
-	returns_text(counts);
+	returns_text(counts, of_kernel);
 }
 
 /* Whether a probe's file was there to be called. */
@@ -485,7 +490,7 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		if (is_silent(probe, &counts[i]))
 			n_silent++;
 		else
-			counts_text(probe->text, noun, &counts[i]);
+			counts_text(probe->text, noun, &counts[i], probe->of_kernel);
 	}
 	if (n_silent)
 		say(stderr, "%" PRIu32 " %s: 0 %ss, 0 lost\n", n_silent,
@@ -571,6 +576,8 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	trace_guard_put(&j, session, stats);
 	if (is_of_kernel(session->trace)) {
 		json_bool(&j, "missed_unknown", stats->missed_unknown);
+		if (stats->follows)
+			json_uint(&j, "returns_missed", stats->returns_missed);
 		json_uint(&j, "unloaded", stats->n_unloaded);
 	}
 	if (session->names) {

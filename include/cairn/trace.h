@@ -852,13 +852,15 @@ struct cairn_trace_counts {
 	uint64_t failed;
 	/*
 	 * Calls without an event, of a probe with $ret or $duration. They were left by longjmp() or
-	 * an exception, or are nested deeper than the kernel follows (64);
+	 * an exception, or are nested deeper than the kernel follows (64). Of kernel functions: the
+	 * kernel did not report the return;
 	 */
 	uint64_t unwound;
 	uint64_t
 		unfinished; /* had not returned when the probes were removed, or the thread ended; */
-	uint64_t too_deep;  /* had 64 calls of the same thread around them; */
-	uint64_t apart;     /* or ran on another stack of a thread with calls in progress */
+	/* had 64 calls of the same thread around them; of the kernel: too many were in progress */
+	uint64_t too_deep;
+	uint64_t apart;   /* or ran on another stack of a thread with calls in progress */
 	uint64_t undrawn; /* hits that sampling left out; whether the condition held is not known */
 	/*
 	 * Of a trace that shows calls: entries that found no room. Their calls are among the
@@ -904,6 +906,12 @@ struct cairn_trace_stats {
 	/* What cairn_trace_guard() did, in nanoseconds since the probes were set; 0: nothing. */
 	uint64_t sampled_since_ns; /* until then more hits, or all, were taken */
 	uint64_t given_up_ns;      /* the probes were removed */
+	/*
+	 * Of kernel probes with $ret or $duration: returns that the kernel did not report, as it
+	 * follows only so many calls of a function at a time. They are among unwound and
+	 * unfinished. Known unless missed_unknown.
+	 */
+	uint64_t returns_missed;
 };
 
 /*

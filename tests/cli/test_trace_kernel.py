@@ -117,8 +117,6 @@ def lockdown_is_named():
 def what_is_not_there_of_kernel_probes_is_refused():
     root = with_kprobes("refused")
     for words, status, said in (
-        (("-k", "weigh($duration)"), 2, "calls of kernel functions are not followed yet"),
-        (("-k", "mix($ret)"), 2, "calls of kernel functions are not followed yet"),
         (("-k", "usdt:a:b"), 3, "no USDT probes"),
         (("--backend", "uprobe", "-k", "weigh"), 3, "no other kind"),
         (("-c", "true", "kernel:weigh", "main"), 3, "not of both"),
@@ -126,6 +124,22 @@ def what_is_not_there_of_kernel_probes_is_refused():
         (("-k", "absent"), 1, "no function absent"),
         (("-k", "start"), 1, "the kernel frees"),
         (("-k", ""), 2, "name is missing"),
+    ):
+        r = plan(root, *words)
+        expect(r.status == status and said in r.err and not r.out, words, r)
+
+
+@claim
+def results_and_durations_are_of_bodies():
+    root = with_kprobes("returns")
+    r = plan(root, "-k", "mix($ret, $duration) if $ret > a")
+    expect(r.status == 0 and "$duration" in r.out and "unavailable" not in r.out, r)
+    r = plan(root, "-k", "weigh($duration)")
+    expect(r.status == 0 and r.out.count("not followed yet") == 2, r)
+    for words, status, said in (
+        (("-k", "--stack", "mix($ret)"), 2, "with stacks are not followed yet"),
+        (("-k", "--graph", "mix"), 3, "make no tree"),
+        (("-k", "mix+0($ret)"), 2, "only a function returns"),
     ):
         r = plan(root, *words)
         expect(r.status == status and said in r.err and not r.out, words, r)

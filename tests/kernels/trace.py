@@ -21,6 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '
 import common  # noqa: E402
 import guests  # noqa: E402
 import kernel_places  # noqa: E402
+import kernel_returns  # noqa: E402
 import kernel_stacks  # noqa: E402
 
 WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'kernel_work.c')
@@ -380,7 +381,7 @@ def check_left(version, text, has_module):
         name: (int(a), int(b))
         for name, a, b in re.findall(r'^left (\w+) (\d+) (\d+)$', text, re.M)
     }
-    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places') + ('module', ) * has_module:
+    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places', 'returns') + ('module', ) * has_module:
         common.claim(f'{version}: nothing is left after {name} ({left.get(name)})',
                      left.get(name) == left.get('before') == (0, 0))
 
@@ -439,7 +440,9 @@ def check(kernel, vmlinux):
                 file.write(' '.join(words) + '\n')
         text = guests.boot(
             kernel,
-            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT, {
+            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT +
+            kernel_returns.INIT, {
+                **kernel_returns.files(folder, sites),
                 **kernel_stacks.files(folder, chosen),
                 **kernel_places.files(folder, chosen, module), **{
                     '/' + n: os.path.join(folder, n)
@@ -460,6 +463,7 @@ def check(kernel, vmlinux):
         check_left(version, text, bool(module))
         kernel_stacks.check(version, text, sent, chosen, vmlinux)
         kernel_places.check(version, text, sent, bool(module))
+        kernel_returns.check(version, text, sent)
 
 
 def main():

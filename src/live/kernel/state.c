@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "kernel/kernel.h"
+#include "kernel/symbols.h"
 
 /* 0: there is none, or no memory. */
 static uint64_t inode_of_folder(const struct cairn_kernel *k)
@@ -41,6 +42,16 @@ int cairn_kernel_kprobe_type(const struct cairn_kernel *k)
 	int type;
 
 	return file && fscanf(file, "%d", &type) == 1 && type >= 0 ? type : -EOPNOTSUPP;
+}
+
+bool kernel_is_of_gcc(const struct cairn_kernel *k)
+{
+	SCOPE_FREE char *path = kernel_path(k, "proc/version");
+	SCOPE_FCLOSE FILE *file = path ? fopen(path, "re") : NULL;
+	char line[512];
+
+	return file && fgets(line, sizeof(line), file) && strstr(line, "gcc") &&
+	       !strstr(line, "clang");
 }
 
 bool cairn_kernel_is_locked(const struct cairn_kernel *k)

@@ -47,4 +47,12 @@ struct kernel_code {
 int kernel_code_find(const struct cairn_kernel *k, const char *name, struct kernel_code *ret,
 		     struct cairn_err *err);
 
+/*
+ * kernel_is_of_gcc - whether the C code of the kernel, and so of its modules, was compiled by GCC
+ *
+ * /proc/version says so: "Linux version 6.1.0 (…) (gcc-12 (Debian 12.2.0-14) 12.2.0, …) #1 …". An
+ * image has no .comment, and the one of a kernel with Rust names that compiler, too.
+ */
+bool kernel_is_of_gcc(const struct cairn_kernel *k);
+
 #endif

@@ -296,6 +296,10 @@ enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
 /* Calls of a thread that are followed at a time. The kernel has 64 return probes of a thread. */
 #define TRACE_DEPTH(size) ((size) > 512 ? 28 : 64)
 
+/* Calls of kernel functions that are followed at a time, of all threads; each in so many bytes. */
+#define TRACE_KERNEL_CALLS(size) ((size) > 512 ? 4096 : 16384)
+#define TRACE_KERNEL_CALL_BYTES  (2048 + 128)
+
 /*
  * Aggregates: hits that are summed up in maps, and make no record
  *

@@ -47,14 +47,21 @@ struct group {
 	int program;
 };
 
-static int keep_link(struct trace_links *l, int event, int link)
+static enum link_role role_of(const struct group *g)
+{
+	if (g->moment == LINK_AT_RETURN)
+		return LINK_OF_RETURNS;
+	return g->follows == LINKS_FOLLOW_RETURNS ? LINK_OF_ENTRIES : LINK_OF_HITS;
+}
+
+static int keep_link(struct trace_links *l, enum link_role role, int event, int link)
 {
 	if (event >= 0 && !VEC_ADD(&l->fds, event)) {
 		close(event);
 		close(link);
 		return -ENOMEM;
 	}
-	if (!VEC_ADD(&l->fds, link)) {
+	if (!VEC_ADD(&l->roles, (uint8_t)role) || !VEC_ADD(&l->fds, link)) {
 		close(link);
 		return -ENOMEM;
 	}
@@ -81,12 +88,12 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	else if (n > 1)
 		return -E2BIG; /* halve */
 	else if (l->backend == CAIRN_BACKEND_KPROBE)
-		link = link_kernel(prog, g->file->kprobe_type, g->offsets[from], g->cookies[from]);
+		link = link_kernel(prog, g->file->kprobe_type, &places);
 	else
 		link = link_single(prog, path, &places, l->pid, &event);
 	if (link < 0)
 		return link;
-	int e = keep_link(l, event, link);
+	int e = keep_link(l, role_of(g), event, link);
 	if (g->moment == LINK_AT_RETURN || g->of != OF_SITES)
 		return e;
 	for (uint32_t i = 0; !e && i < n; i++)
@@ -346,24 +353,25 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 	return e;
 }
 
-uint64_t links_missed(const struct trace_links *l, bool *ret_unknown)
+/* A hit that is missed at an entry is missed by both of its links. */
+struct links_missed links_missed(const struct trace_links *l)
 {
-	uint64_t n = l->n_missed, one = 0;
+	struct links_missed m = l->missed;
+	uint64_t n[LINK_N_ROLES] = {0}, one = 0;
 
-	*ret_unknown = l->missed_unknown;
 	for (size_t i = 0; l->backend == CAIRN_BACKEND_KPROBE && i < l->fds.n; i++) {
-		*ret_unknown |= !link_kernel_missed(l->fds.p[i], &one);
-		n += one;
+		m.is_unknown |= !link_kernel_missed(l->fds.p[i], &one);
+		n[l->roles.p[i]] += one;
 	}
-	return n;
+	m.hits += n[LINK_OF_HITS] + n[LINK_OF_ENTRIES];
+	if (n[LINK_OF_RETURNS] > n[LINK_OF_ENTRIES])
+		m.returns += n[LINK_OF_RETURNS] - n[LINK_OF_ENTRIES];
+	return m;
 }
 
 void links_detach(struct trace_links *l)
 {
-	bool is_unknown;
-
-	l->n_missed = links_missed(l, &is_unknown);
-	l->missed_unknown = is_unknown;
+	l->missed = links_missed(l);
 	while (l->fds.n)
 		close(l->fds.p[--l->fds.n]);
 }

@@ -103,7 +103,9 @@ int copies_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct 
 	if (!p->returns->has_duration || t->opts.shows_calls || site->pub.refused ||
 	    site->pub.site->kind != CAIRN_SITE_INLINED)
 		return 0;
-	if (find_exits(t, p, site, &exits, &why) < 0)
+	if (p->file->kernel)
+		why = "calls of copies in the kernel are not followed yet";
+	else if (find_exits(t, p, site, &exits, &why) < 0)
 		return err_nomem(err, "the exits of a copy");
 	if (!why)
 		return follow(t, p, site, &exits, err);

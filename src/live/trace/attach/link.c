@@ -178,15 +178,17 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
 }
 
 /* The program runs on every processor, whatever the event's is. */
-int link_kernel(int prog_fd, int type, uint64_t address, uint64_t cookie)
+int link_kernel(int prog_fd, int type, const struct link_places *place)
 {
 	struct perf_event_attr event = {
-		.size = sizeof(event), .type = (uint32_t)type, .config2 = address};
-	long fd = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+		.size = sizeof(event), .type = (uint32_t)type, .config2 = place->offsets[0]};
 
+	if (place->moment == LINK_AT_RETURN)
+		event.config |= PERF_RETURN;
+	long fd = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	int link = link_event(prog_fd, (int)fd, cookie);
+	int link = link_event(prog_fd, (int)fd, place->cookies[0]);
 	close((int)fd);
 	return link;
 }

@@ -64,13 +64,17 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
 /*
  * link_kernel - one instruction of the kernel by a kprobe, which is a perf event
  *
- * @type  of such events: cairn_kernel_kprobe_type()
+ * @type   of such events: cairn_kernel_kprobe_type()
+ * @place  its one address, in @place->offsets
  * Returns the link's file descriptor, which holds the event, too, or a negative errno.
  * Cost: the kernel waits for all processors, here and when it is closed.
  */
-int link_kernel(int prog_fd, int type, uint64_t address, uint64_t cookie);
+int link_kernel(int prog_fd, int type, const struct link_places *place);
 
-/* Hits of such a link that its program never saw; false: the kernel does not tell (Linux 6.7). */
+/*
+ * Hits of such a link that its program never saw, and returns that the kernel did not follow;
+ * false: the kernel does not tell (Linux 6.7).
+ */
 bool link_kernel_missed(int link_fd, uint64_t *ret);
 
 #endif

@@ -5,6 +5,21 @@
 
 #include "trace/trace.h"
 
+/* What a link's hits are, which is known of those of the kernel. */
+enum link_role {
+	LINK_OF_HITS,
+	LINK_OF_ENTRIES, /* of functions that have a link for returns, too */
+	LINK_OF_RETURNS,
+	LINK_N_ROLES
+};
+
+/* Of kernel probes: what never reached a program. */
+struct links_missed {
+	uint64_t hits;
+	uint64_t returns; /* of calls that were seen to begin */
+	bool is_unknown;  /* the kernel does not tell how many more */
+};
+
 struct trace_links {
 	enum cairn_trace_backend backend;
 	int pid;                          /* hits of this process alone; 0: of all */
@@ -22,10 +37,9 @@ struct trace_links {
 	bool has_sessions;
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */
+	VEC(uint8_t) roles; /* enum link_role; of the kernel, where each descriptor is a link */
 	uint32_t n, n_attached;
-	/* Of kernel probes that were detached: hits that they missed, as far as the kernel tells. */
-	uint64_t n_missed;
-	bool missed_unknown;
+	struct links_missed missed; /* of those that were detached */
 };
 
 /* How a probe's calls are followed. */
@@ -57,11 +71,8 @@ static inline enum link_follows links_follow_site(const struct trace_probe *p,
  */
 int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err);
 
-/*
- * Hits of kernel probes that never reached a program. *@ret_unknown: the kernel does not tell how
- * many more.
- */
-uint64_t links_missed(const struct trace_links *l, bool *ret_unknown);
+/* What kernel probes have missed so far. */
+struct links_missed links_missed(const struct trace_links *l);
 
 /* Closes them; the programs stay. */
 void links_detach(struct trace_links *l);

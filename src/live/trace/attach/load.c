@@ -136,7 +136,7 @@ static struct bpf_program *program_of(const struct cairn_trace *t, const struct 
 struct return_programs {
 	struct bpf_program *session, *enter, *leave, *exit;
 	struct bpf_program *copy_enter, *copy_exit, *copy_reset;
-	struct bpf_map *calls;
+	struct bpf_map *calls, *kernel_calls;
 };
 
 static struct return_programs return_programs(const struct cairn_trace *t,
@@ -148,14 +148,16 @@ static struct return_programs return_programs(const struct cairn_trace *t,
 			bpf->progs.session_##n,    bpf->progs.enter_##n,                           \
 			bpf->progs.leave_##n,      bpf->progs.exit_##n,                            \
 			bpf->progs.copy_enter_##n, bpf->progs.copy_exit_##n,                       \
-			bpf->progs.copy_reset_##n, bpf->maps.calls_##n};
+			bpf->progs.copy_reset_##n, bpf->maps.calls_##n,                            \
+			bpf->maps.kernel_calls_##n};
 #define SUM_OF_SIZE(n)                                                                             \
 	if (size == (n) && t->aggregates)                                                          \
 		return (struct return_programs){                                                   \
 			bpf->progs.sum_session_##n,    bpf->progs.sum_enter_##n,                   \
 			bpf->progs.sum_leave_##n,      bpf->progs.sum_exit_##n,                    \
 			bpf->progs.sum_copy_enter_##n, bpf->progs.sum_copy_exit_##n,               \
-			bpf->progs.copy_reset_##n,     bpf->maps.calls_##n};
+			bpf->progs.copy_reset_##n,     bpf->maps.calls_##n,                        \
+			bpf->maps.kernel_calls_##n};
 	TRACE_RETURN_CLASSES(OF_SIZE)
 	TRACE_AGGREGATE_RETURN_CLASSES(SUM_OF_SIZE)
 	return (struct return_programs){0};
@@ -201,6 +203,13 @@ static void choose_program(struct bpf_program *p, bool is_needed, struct attempt
 		bpf_program__set_flags(p, BPF_F_SLEEPABLE);
 }
 
+/* Calls of the kernel are kept apart. */
+static void choose_return_memory(const struct return_programs *p, bool of_kernel, bool is_needed)
+{
+	bpf_map__set_autocreate(p->calls, is_needed && !of_kernel);
+	bpf_map__set_autocreate(p->kernel_calls, is_needed && of_kernel);
+}
+
 /* The programs and the memory of one size; what other sizes have is not made. */
 static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf *bpf,
 				   uint32_t size, struct attempt how)
@@ -220,13 +229,15 @@ static void choose_return_programs(const struct cairn_trace *t, struct trace_bpf
 	choose_program(p.copy_exit, by_copies, how);
 	choose_program(p.copy_reset, by_copies, how);
 	if (p.calls)
-		bpf_map__set_autocreate(p.calls, by_returns || by_exits);
+		choose_return_memory(&p, in_kernel(t), by_returns || by_exits);
 }
 
 /* No memory for calls, whatever the trace is. */
 static void choose_no_return_memory(struct trace_bpf *bpf)
 {
-#define OFF(n) bpf_map__set_autocreate(bpf->maps.calls_##n, false);
+#define OFF(n)                                                                                     \
+	bpf_map__set_autocreate(bpf->maps.calls_##n, false);                                       \
+	bpf_map__set_autocreate(bpf->maps.kernel_calls_##n, false);
 	TRACE_RETURN_CLASSES(OFF)
 }
 
@@ -682,6 +693,7 @@ void kernel_free(struct trace_kernel *k)
 	ring_buffer__free(k->ring);
 	trace_bpf__destroy(k->bpf);
 	VEC_FREE(&k->links.fds);
+	VEC_FREE(&k->links.roles);
 	free(k->space);
 	free(k);
 }

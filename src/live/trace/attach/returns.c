@@ -14,11 +14,13 @@
 #include <string.h>
 
 #include "elf/elf.h"
+#include "kernel/symbols.h"
 #include "loc/loc.h"
 #include "sites/convention.h"
 #include "trace/aggregate/aggregate.h"
 #include "trace/attach/copies.h"
 #include "trace/attach/exits.h"
+#include "trace/attach/kernel_returns.h"
 #include "trace/show/format.h"
 
 /* ---- where return probes do no harm ---- */
@@ -156,10 +158,10 @@ const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 		return NULL;
 	if (t->weighs)
 		return "a profile counts a call when it begins";
-	if (p->file->kernel)
-		return "calls of kernel functions are not followed yet";
 	if (p->text->kind != PROBE_OF_FUNCTION)
 		return "the probe is on an instruction, and only a function returns";
+	if (p->file->kernel)
+		return kernel_returns_refused(t, f);
 	if (e && is_go(e))
 		return "Go moves its stacks during a call";
 	p->by_exits = is_mangled(f->linkage_name) || is_mangled(f->name) || strstr(f->name, "::") ||
@@ -188,10 +190,11 @@ static int own_returns(struct cairn_trace *t, struct trace_probe *p, struct cair
 int returns_of_calls(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	if (p->file->kernel)
-		return err_set(err, -EOPNOTSUPP,
-			       "%s: calls of kernel functions are not followed yet, and make no "
-			       "tree",
-			       p->text->text);
+		return err_set(
+			err, -EOPNOTSUPP,
+			"%s: calls of kernel functions make no tree, as an interrupt has its "
+			"own within those of a thread",
+			p->text->text);
 	p->pub.not_followed = p->no_returns;
 	return own_returns(t, p, err);
 }
@@ -394,7 +397,10 @@ static bool may_return_nothing(const struct trace_probe *p, const struct cairn_s
 
 	if (convention_is_certain(e, site->at))
 		return false;
-	return !site->symbol || strchr(site->symbol, '.') || !convention_is_all_gcc(e);
+	if (!site->symbol || strchr(site->symbol, '.'))
+		return true;
+	return p->file->kernel ? !kernel_is_of_gcc(p->file->kernel) || is_mangled(site->symbol)
+			       : !convention_is_all_gcc(e);
 }
 
 /*

@@ -22,6 +22,8 @@
  *
  * Only the thread itself touches its calls, and a thread has one hit at a time. So nothing here is
  * atomic. The memory goes with the thread.
+ *
+ * Calls of kernel functions are matched by kernel_calls.bpf.h.
  */
 #ifndef TRACE_RETURNS_BPF_H
 #define TRACE_RETURNS_BPF_H
@@ -123,6 +125,9 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 	count(entry->probe, w->run->result ? UNDECIDED : FILTERED);
 	return 0;
 }
+
+#include "kernel_calls.bpf.h"
+TRACE_RETURN_CLASSES(KERNEL_CALLS)
 
 /*
  * enter_call_N() makes a call of the hit; returns 0 if the return is to be seen, as sessions do.
@@ -238,6 +243,13 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 	{                                                                                          \
 		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel) {                                                                   \
+			if (!is_kernel_call_followed_##size(w, entry, site,                        \
+							    w->run->m.file[FETCH_FILE_SP]))        \
+				return 1;                                                          \
+			return begin_kernel_call_##size(w, entry, site,                            \
+							w->run->m.file[FETCH_FILE_SP]);            \
+		}                                                                                  \
 		c = own_calls_##size(1);                                                           \
 		if (!c) {                                                                          \
 			count(entry->probe, LOST);                                                 \
@@ -278,9 +290,12 @@ static __always_inline int is_return_wanted(struct work *w, const struct trace_s
 	/* The call stays where it is until another one takes its room. */                         \
 	static __noinline int take_call_##size(struct work *w, __u32 site)                         \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(0);                                \
+		struct trace_calls_##size *c;                                                      \
 		__u64 at;                                                                          \
                                                                                                    \
+		if (of_kernel)                                                                     \
+			return take_kernel_call_##size(w, site);                                   \
+		c = own_calls_##size(0);                                                           \
 		if (!c)                                                                            \
 			return 0;                                                                  \
 		forget_##size(c, w->run->m.file[FETCH_FILE_SP]);                                   \
@@ -358,6 +373,8 @@ static __always_inline void note_return(struct run *r, int moment)
 		if (moment) {                                                                      \
 			note_return(w.run, moment);                                                \
 			record_return_##size(&w, entry, site);                                     \
+			if (of_kernel)                                                             \
+				drop_kernel_call_##size(w.run->m.file[FETCH_FILE_SP], site);       \
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
 		} else {                                                                           \
@@ -432,6 +449,8 @@ TRACE_RETURN_CLASSES(RETURN_PROGRAM)
 		if (moment) {                                                                      \
 			note_return(w.run, moment);                                                \
 			add_return_##size(&w, entry, site, slot->record);                          \
+			if (of_kernel)                                                             \
+				drop_kernel_call_##size(w.run->m.file[FETCH_FILE_SP], site);       \
 		} else if (entry->returns) {                                                       \
 			ret = enter_call_##size(&w, entry, site);                                  \
 		} else {                                                                           \

@@ -232,10 +232,13 @@ static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
 static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *s)
 {
 	const struct trace_kernel *k = t->kernel;
+	const struct links_missed missed = links_missed(&k->links);
 
 	s->n_attached = k->links.n_attached;
 	s->n_links = k->links.n;
-	s->missed = kernel_missed(k) + k->n_broken + links_missed(&k->links, &s->missed_unknown);
+	s->missed = kernel_missed(k) + k->n_broken + missed.hits;
+	s->returns_missed = missed.returns;
+	s->missed_unknown = missed.is_unknown;
 	s->backend = k->links.has_sessions ? CAIRN_BACKEND_UPROBE_SESSION : k->links.backend;
 	s->n_unloaded = in_kernel_unloaded(t);
 	s->sleepable = k->sleepable;

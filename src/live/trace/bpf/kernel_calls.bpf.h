@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Calls of kernel functions from their entry to their return; part of returns.bpf.h
+ *
+ *	enter_N  a kprobe at the entry
+ *	leave_N  a return probe of the same function
+ *
+ * Calls of a thread are no stack here: an interrupt has a stack of its own, and calls functions in
+ * the middle of the thread's. But every address in the kernel is one place. So a call is found
+ * again by its frame and its site alone, in one table of all processors. The memory of that table
+ * is there from the beginning: a probe may be hit where the kernel hands out memory.
+ *
+ * The kernel has some instances for the returns of each function. When they are all in use, a
+ * return is not reported, and the call stays in the table. It is forgotten, and counted, when
+ * another call of the function has the same frame. So the entry looks for such a call even if it is
+ * not wanted itself.
+ *
+ * A function that is called by a jump (a tail call) has the frame of the function that jumped, and
+ * another site.
+ */
+#ifndef TRACE_KERNEL_CALLS_BPF_H
+#define TRACE_KERNEL_CALLS_BPF_H
+
+struct kernel_call_key {
+	__u64 frame;
+	__u64 site;
+};
+
+/* What a call is before its entry is noted. */
+const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
+
+#define ERROR_FULL (-7) /* -E2BIG */
+
+/*
+ * make_kernel_call_N() makes a call that is not there; NULL: there is no room, which is counted.
+ * take_kernel_call_N() finds the call that returns. Its record stays until drop_kernel_call_N().
+ */
+#define KERNEL_CALLS(size)                                                                         \
+	struct kernel_call_##size {                                                                \
+		struct trace_call call;                                                            \
+		__u64 task;                                                                        \
+		char record[size];                                                                 \
+	};                                                                                         \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, TRACE_KERNEL_CALLS(size));                                     \
+		__type(key, struct kernel_call_key);                                               \
+		__type(value, struct kernel_call_##size);                                          \
+	} kernel_calls_##size SEC(".maps");                                                        \
+	static __noinline int fill_call_##size(struct work *w,                                     \
+					       const struct trace_site_entry *entry, __u32 site);  \
+	static __noinline struct kernel_call_##size *find_kernel_call_##size(__u64 frame,          \
+									     __u32 site)           \
+	{                                                                                          \
+		struct kernel_call_key key = {frame, site};                                        \
+                                                                                                   \
+		return bpf_map_lookup_elem(&kernel_calls_##size, &key);                            \
+	}                                                                                          \
+	static __noinline int drop_kernel_call_##size(__u64 frame, __u32 site)                     \
+	{                                                                                          \
+		struct kernel_call_key key = {frame, site};                                        \
+                                                                                                   \
+		return bpf_map_delete_elem(&kernel_calls_##size, &key);                            \
+	}                                                                                          \
+	static __noinline int add_kernel_call_##size(__u64 frame, __u32 site)                      \
+	{                                                                                          \
+		struct kernel_call_key key = {frame, site};                                        \
+                                                                                                   \
+		return bpf_map_update_elem(&kernel_calls_##size, &key, (const void *)no_call,      \
+					   BPF_NOEXIST);                                           \
+	}                                                                                          \
+	static __always_inline struct kernel_call_##size *make_kernel_call_##size(                 \
+		__u64 frame, const struct trace_site_entry *entry, __u32 site)                     \
+	{                                                                                          \
+		int e = add_kernel_call_##size(frame, site);                                       \
+                                                                                                   \
+		if (!e)                                                                            \
+			return find_kernel_call_##size(frame, site);                               \
+		count(entry->probe, e == ERROR_FULL ? TOO_DEEP : LOST);                            \
+		return NULL;                                                                       \
+	}                                                                                          \
+	static __always_inline int begin_kernel_call_##size(                                       \
+		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
+	{                                                                                          \
+		struct kernel_call_##size *c = make_kernel_call_##size(frame, entry, site);        \
+                                                                                                   \
+		if (!c)                                                                            \
+			return 1;                                                                  \
+		c->call.site = site;                                                               \
+		c->task = bpf_get_current_task();                                                  \
+		w->rec = c->record;                                                                \
+		fill_call_##size(w, entry, site);                                                  \
+		c->call.faults = w->run->faults;                                                   \
+		if (keeps)                                                                         \
+			__builtin_memcpy(c->call.kept, &w->run->m.file[FETCH_KEPT],                \
+					 sizeof(c->call.kept));                                    \
+		c->call.time_ns = bpf_ktime_get_ns();                                              \
+		count(entry->probe, ENTERED);                                                      \
+		return 0;                                                                          \
+	}                                                                                          \
+	static __always_inline int is_kernel_call_followed_##size(                                 \
+		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
+	{                                                                                          \
+		if (find_kernel_call_##size(frame, site)) {                                        \
+			drop_kernel_call_##size(frame, site);                                      \
+			count(entry->probe, UNWOUND);                                              \
+		}                                                                                  \
+		return is_wanted(w, entry);                                                        \
+	}                                                                                          \
+	static __always_inline int take_kernel_call_##size(struct work *w, __u32 site)             \
+	{                                                                                          \
+		struct kernel_call_##size *c =                                                     \
+			find_kernel_call_##size(w->run->m.file[FETCH_FILE_SP], site);              \
+                                                                                                   \
+		if (!c)                                                                            \
+			return 0;                                                                  \
+		if (c->task != bpf_get_current_task()) {                                           \
+			count_of_site(site, UNWOUND);                                              \
+			return 0;                                                                  \
+		}                                                                                  \
+		w->rec = c->record;                                                                \
+		begin_return(w->run, &c->call);                                                    \
+		return 1;                                                                          \
+	}
+
+#endif
