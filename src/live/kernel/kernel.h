@@ -4,6 +4,7 @@
  *
  *	open.c      the build-id and the addresses that proc and sysfs show
  *	kallsyms.c  the symbols of what runs
+ *	kcore.c     its memory, by address
  *	bind.c      whether a binary is what runs; its sections there
  *	files.c     the files in which a kernel or a module may be
  *	image.c     an ELF file made of symbols and addresses
