@@ -155,6 +155,21 @@ def the_trace_ends_when_the_last_of_its_processes_has_ended():
 
 
 @claim
+def the_name_of_the_program_that_a_process_runs_is_a_path():
+    with ticking() as one, ticking() as two:
+        name = os.path.basename(program())
+        r = trace("--json", "-p", f"{one.pid},{two.pid}", "-n", "40", name + ":tick")
+        expect(r.status == 0 and pids_of(r) == {one.pid, two.pid}, r)
+        words = ("trace", "--dry-run", "-p", one.pid)
+        expect(run(CAIRN, *words, name + ":tick").status == 0)
+        r = run(CAIRN, *words, name + "x:tick")
+        expect(r.status != 0 and f"{name}x:tick" in r.err, r)
+    r = run(CAIRN, "trace", "--dry-run", "-c", program(), name + ":tick")
+    expect(r.status == 0 and f"1 site in {program()}" in r.out, r)
+    expect("which file?" in run(CAIRN, "trace", "--dry-run", name + ":tick").err)
+
+
+@claim
 def what_is_no_process_is_refused():
     for words in ("1,x", "x", "1,", ",1", "0", "-1", "99999999999", "1 2"):
         r = run(CAIRN, "trace", f"--pid={words}", "tick")

@@ -21,6 +21,12 @@ struct found_path {
 int find_path(struct cairn_trace *t, const char *name, struct found_path *ret,
 	      struct cairn_err *err);
 
+/*
+ * path_of_program - "nginx", where a traced process or the command runs /usr/sbin/nginx
+ *
+ * NULL: none does.
+ */
+const char *path_of_program(struct cairn_trace *t, const char *name);
 /* By its name: NAME.so, NAME.so.N. */
 bool path_looks_like_library(const char *name);
 /*

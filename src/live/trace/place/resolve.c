@@ -6,8 +6,9 @@
  *	`------------ PATH ------------' `FILE--' `-FUNC---'
  *
  * The first part is PATH when it starts with / or ., when it looks like a library (NAME.so,
- * NAME.so.N), or when a file of that name is there and is ELF, so that "server:handle" means the
- * program and "server.c:handle" the source. "::" belongs to a C++ name and separates nothing.
+ * NAME.so.N), when a file of that name is there and is ELF, or when it is the name of the program
+ * that a traced process runs. So "server:handle" means the program and "server.c:handle" the source.
+ * "::" belongs to a C++ name and separates nothing.
  *
  * find_path.c has the file that PATH means.
  */
@@ -35,7 +36,7 @@
 /* Names shown for an ambiguous or unknown function. */
 #define SHOWN_MAX 8
 /* Splits the head; *@ret_path is NULL without PATH. */
-static int split(struct arena *arena, const char *head, const char **ret_path,
+static int split(struct cairn_trace *t, const char *head, const char **ret_path,
 		 const char **ret_spec)
 {
 	const char *colon = spec_colon(head, head + strlen(head));
@@ -44,11 +45,11 @@ static int split(struct arena *arena, const char *head, const char **ret_path,
 	*ret_spec = head;
 	if (!colon)
 		return 0;
-	char *path = arena_strndup(arena, head, (size_t)(colon - head));
+	const char *path = arena_strndup(&t->arena, head, (size_t)(colon - head));
 	if (!path)
 		return -ENOMEM;
 	if (path[0] != '/' && path[0] != '.' && !path_looks_like_library(path) &&
-	    !path_is_elf(path))
+	    !path_is_elf(path) && !(path = path_of_program(t, path)))
 		return 0;
 	*ret_path = path;
 	*ret_spec = colon + 1;
@@ -342,7 +343,7 @@ int resolve_head(struct cairn_trace *t, const struct probe_text *text, struct tr
 		return err_set(err, -EOPNOTSUPP,
 			       "%s: a trace has probes of the kernel or of programs, not of both",
 			       text->text);
-	if (split(&t->arena, text->head, &name, ret_spec) < 0)
+	if (split(t, text->head, &name, ret_spec) < 0)
 		return err_nomem(err, "a probe");
 	if (!**ret_spec)
 		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
