@@ -382,6 +382,8 @@ static void nonsense_is_refused_with_its_reason(void **state)
 		{"f(i - p)", 4, "cannot be subtracted"},
 		{"f($comm)", 2, "$comm is a string"},
 		{"f($nothing)", 2, "there are $pid, $tid"},
+		{"f($duratoin)", 2, "perhaps you mean $duration"},
+		{"f($commm)", 2, "perhaps you mean $comm"},
 		{"f if str(i) == \"x\"", 9, "needs a pointer"},
 		{"f if str(l) > 1", 5, "a value of its own"},
 		{"f(sizeof(p->in.b))", 15, "bit-field"},

@@ -207,6 +207,23 @@ static int check_of_return(const struct check *c, struct expr *e)
 	return 0;
 }
 
+static int no_known(const struct check *c, const struct expr *e)
+{
+	static const char *const all[] = {"$pid", "$tid",    "$comm", "$cpu",
+					  "$uid", "$cgroup", "$ret",  "$duration"};
+	struct near_names near = {.max = 1};
+
+	if (!strcmp(e->name, "$site"))
+		return WRONG(c, e, "$site is a key of --by, alone");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		near_offer(&near, all[i], near_rank(e->name, all[i]));
+	if (near.n)
+		return WRONG(c, e, "there is no %s; perhaps you mean %s", e->name, near.names[0]);
+	return WRONG(c, e,
+		     "there is no %s here; there are $pid, $tid, $comm, $cpu, $uid, $cgroup%s",
+		     e->name, c->no_returns ? "" : ", $ret and $duration");
+}
+
 /* What the kernel knows of the thread that hits a probe. */
 static int check_known(const struct check *c, struct expr *e)
 {
@@ -226,10 +243,7 @@ static int check_known(const struct check *c, struct expr *e)
 	}
 	if (!strcmp(e->name, "$comm"))
 		return WRONG(c, e, "$comm is a string: compare it with == and !=");
-	return WRONG(c, e,
-		     "there is no %s here; there are $pid, $tid, $comm, $cpu, $uid and "
-		     "$cgroup%s",
-		     e->name, !strcmp(e->name, "$site") ? " ($site is a key of --by, alone)" : "");
+	return no_known(c, e);
 }
 
 /* By its name, or by its number: $arg1 is the first one. */

@@ -61,7 +61,20 @@ static bool is_version_of(const char *file, const char *name, size_t n_name)
 	       (!file[n_name + 3] || file[n_name + 3] == '.');
 }
 
-/* The first in the alphabet, which libNAME.so is if it is no text for the linker. */
+/*
+ * Of libssl.so, libssl.so.3 and libssl.so.3.0: the shortest with a version, which programs ask for.
+ * The one without is for the linker.
+ */
+static bool is_better(const char *file, const char *than)
+{
+	size_t n = strlen(file), n_than = strlen(than);
+	bool has_version = strstr(file, ".so.") != NULL, had = strstr(than, ".so.") != NULL;
+
+	if (!*than || has_version != had)
+		return !*than || has_version;
+	return n != n_than ? n < n_than : strcmp(file, than) < 0;
+}
+
 static void look_in(const char *dir, const char *name, size_t n_name, char *buf, size_t size)
 {
 	DIR *d = opendir(dir);
@@ -69,8 +82,7 @@ static void look_in(const char *dir, const char *name, size_t n_name, char *buf,
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
-		if (!is_version_of(entry->d_name, name, n_name) ||
-		    (*buf && strcmp(entry->d_name, buf) >= 0))
+		if (!is_version_of(entry->d_name, name, n_name) || !is_better(entry->d_name, buf))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
 		if (path_is_elf(path))
