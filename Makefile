@@ -23,7 +23,8 @@ NINJA ?= ninja
 
 ifeq ($(SAN),1)
 BUILD ?= build-san
-SETUP = -Db_sanitize=address,undefined -Db_lundef=false
+# Optimised less: half of the time to compile, and less is optimised away of what they watch.
+SETUP = -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 # A function called through a wrong pointer type and the like must end the test, not print and go
 # on.
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
