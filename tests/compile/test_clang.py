@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
-from claims import BUILD, claim, expect, main, need, run  # noqa: E402
+from claims import BUILD, claim, expect, main, need, run, write  # noqa: E402
 
 # Of a command of the build; what is written, and where, is not wanted here.
 WITH_VALUE = {"-o", "-MF", "-MQ", "-MT"}
@@ -58,8 +58,31 @@ def commands(clang):
         yield from ([*words, "-c", "-o", "/dev/null", path] for path in assembled)
         parsed = [path for path in files if path not in assembled]
         # Some per command, so that all processors have work.
-        yield from ([*words, "-fsyntax-only", *parsed[at:at + 40]]
-                    for at in range(0, len(parsed), 40))
+        for at in range(0, len(parsed), 40):
+            yield in_one_process([*words, "-fsyntax-only"], parsed[at:at + 40])
+
+
+def in_one_process(words, files):
+    """ Clang's driver starts the compiler for each file, which takes longer than to read it; the
+    compiler itself takes many."""
+    made = run(*words, "-###", files[0], cwd=BUILD, check=True)
+    compiler = shlex.split(made.err.splitlines()[-1])
+    expect(compiler[1] == "-cc1" and compiler[-1] == files[0], made)
+    return compiler[:-1] + files
+
+
+@claim
+def a_warning_in_any_file_of_a_command_is_seen():
+    clang, files = need("clang"), []
+    for i in range(3):
+        files.append(write(f"quiet{i}.c", f"int f{i}(void);\nint f{i}(void) {{ return {i}; }}\n"))
+    words = [clang, "-Werror", "-Wall", "-fsyntax-only"]
+    expect(run(*in_one_process(words, files)).status == 0, files)
+    for i, path in enumerate(files):
+        write(f"quiet{i}.c", f"void g{i}(void) {{ int unused; }}\n")
+        found = run(*in_one_process(words, files))
+        expect(found.status and path in found.err, found)
+        write(f"quiet{i}.c", "\n")
 
 
 @claim
