@@ -151,7 +151,7 @@ def a_crowd_is_sampled_within_bounds_and_the_run_ends():
             process.stdin.flush()
 
         s, memory = sample_all(SECONDS, out, end_half)
-    ends, pids = collections.Counter(), collections.Counter()
+    ends, pids, whole_of = collections.Counter(), collections.Counter(), collections.Counter()
     with open(out, encoding="utf-8") as file:
         for o in map(json.loads, file):
             names = [f.get("function") for f in o.get("stack", [])]
@@ -159,13 +159,18 @@ def a_crowd_is_sampled_within_bounds_and_the_run_ends():
                 n, end = o["values"]["samples"], o["labels"].get("end", "complete")
                 is_whole = end == "complete" and names.count("descend") == 6 and "main" in names
                 ends[(o["labels"]["thread"], "whole" if is_whole else end)] += n
-                pids[o["labels"]["pid"]] += n
+                pids[o["labels"]["pid"]] += n if end != "not-ready" else 0
+                whole_of[o["labels"]["pid"]] += n if is_whole else 0
     more = memory - memory_without, s["kernel_bytes"] - without["kernel_bytes"]
     shown = (dict(ends), len(pids), s, f"{memory} KiB", f"{more[0]} KiB more",
              f"{more[1]} bytes more in the kernel")
     if os.environ.get("CROWD"):
         print("#", *shown)
-    expect(s["left_out"] == 0, *shown)
+    # None of the crowd is left out. The summary counts those of the whole machine, and the tests that
+    # run beside this one have processes that describe more code than there is room for.
+    blind = [pid for pid, n in pids.items() if n > 4 and not whole_of[pid]]
+    expect(not blind, blind, *shown)
+    expect(s["left_out"] == 0 or not os.environ.get("CROWD"), *shown)
     expect(sum(s["ends"].values()) == s["samples"], *shown)
     whole = sum(n for (_, end), n in ends.items() if end == "whole")
     # The program's unwind table is one of many, and may be made late on a busy machine.
