@@ -6,7 +6,7 @@ import os
 import subprocess
 import unicodedata
 
-from claims import CAIRN, claim, claim_each, compile_c, expect, folder, main
+from claims import CAIRN, IS_SANITIZED, claim, claim_each, compile_c, expect, folder, main
 
 # Each word stands in the program, and is patched to a hostile one of its length.
 PROGRAM = """\
@@ -43,6 +43,9 @@ HOSTILE = {
     "escape": b"\x1b[2J\nFORGED 1\r", "c1": b"\xc2\x9b2J\x9b\x7f\nFORGED", "bidi":
     b"\xe2\x80\xae\xe2\x80\xa8\x01\nFORGED", "mark": b"\x01\x02\nFORGED\x1e"
 }
+# How bytes are shown is the same code for all kinds, and quote's own unit and fuzz target see more of
+# them: sanitizers are asked once of each verb.
+ASKED = ("c1", ) if IS_SANITIZED else tuple(HOSTILE)
 WORDS = [
     b"RECORD_SITEHOLDER", b"MEMBER_SITEHOLDER", b"ENUM_SITEHOLDER", b"VALUE_SITEHOLDER",
     b"TYPEDEF_SITEHOLDER", b"INLINE_SITEHOLDER", b"FUNCTION_SITEHOLDER", b"SECTION_SITEHOLDER",
@@ -88,7 +91,7 @@ def check(*words, seconds=60):
 
 
 
-@claim_each(*HOSTILE)
+@claim_each(*ASKED)
 def no_verb_passes_on_what_a_terminal_obeys(kind):
     path = hostile_program(kind)
     other = compile_c("plain", PROGRAM, "gcc",
@@ -180,7 +183,7 @@ VERBS = [("sites",), ("sites", "--hazards"), ("addr",), ("layout",), ("layout", 
          ("doctor",), ("trace", "-c"), ("trace", "-p")]
 
 
-@claim_each(*HOSTILE)
+@claim_each(*ASKED)
 def no_message_passes_on_a_path(kind):
     base = os.path.join(os.fsencode(folder()), b"x" + HOSTILE[kind])
     with open(base + b".empty", "wb"):
@@ -193,7 +196,7 @@ def no_message_passes_on_a_path(kind):
             check(*verb, path)
 
 
-@claim_each(*HOSTILE)
+@claim_each(*ASKED)
 def no_live_view_passes_on_a_name(kind):
     path = hostile_program(kind)
     with subprocess.Popen([path, b"wait"], stdout=subprocess.PIPE) as process:

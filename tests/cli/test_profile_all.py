@@ -116,7 +116,7 @@ def processes_of_a_few_milliseconds_are_known_as_they_run():
     with subprocess.Popen([path]) as first:
         storms.start()
         try:
-            r = profile("-a", "-F", "999", "--duration", "8", "-o", out, "--json", "--no-cache",
+            r = profile("-a", "-F", "999", "--duration", "4", "-o", out, "--json", "--no-cache",
                         seconds=240)
         finally:
             over.set()

@@ -14,7 +14,8 @@ import signal
 import subprocess
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, run)
 
 # Threads that wait, sleep, spin; what is interrupted is counted.
 PROGRAM = r"""
@@ -374,7 +375,7 @@ def a_program_that_begins_has_its_libraries():
     """Its mappings change between when they are read and when it stands still."""
     path = compile_c("begins", "int main(void) { for (;;) __asm__ volatile(\"\"); }\n", "gcc",
                      ("-O1", "-Wl,--no-as-needed", "-lm", "-lz"))
-    for _ in range(25):
+    for _ in range(8 if IS_SANITIZED else 25):
         with subprocess.Popen([path]) as process:
             try:
                 r = cairn("stack", "--no-cache", str(process.pid))
