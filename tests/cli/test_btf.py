@@ -12,7 +12,7 @@ import struct
 import subprocess
 
 from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    path_of, run, write)
+                    path_of, plainly, run, write)
 from layout_asserts import layout_asserts, records_of
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -188,7 +188,7 @@ def json_has_bpftools_keys_and_values():
         expect(named(record) == wanted[record["id"]], record, wanted[record["id"]])
 
 
-@claim_each(*COMPILERS)
+@claim_each(*plainly(*COMPILERS))
 def c_of_the_kernel_compiles_with_every_size_and_offset(compiler):
     lines, structs = layout_asserts(records_by_bpftool(kernel()))
     expect(structs > 1000, structs)
@@ -414,7 +414,7 @@ def a_result_that_cannot_be_written_leaves_the_old_one():
     expect(sorted(os.listdir(folder())) == before, before)
 
 
-@claim_each("encode", "embed", "convert")
+@claim_each(*plainly("encode", "embed", "convert"))
 def a_writer_killed_at_any_call_leaves_each_file_old_or_new(verb):
     need("strace")
     site = path_of("killed-" + verb)

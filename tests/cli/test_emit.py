@@ -6,8 +6,8 @@ arguments."""
 import os
 import re
 
-from claims import (MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c,
-                    expect, folder, main, need, need_root, run, write)
+from claims import (MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, claim_plainly,
+                    compile_c, expect, folder, main, need, need_root, run, write)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -235,7 +235,7 @@ def a_name_is_never_executed_by_a_shell():
             expect(not os.path.exists(os.path.join(folder(), "PWNED")), name, r)
 
 
-@claim
+@claim_plainly
 def a_name_is_never_executed_by_gdb():
     gdb = need("gdb")
     for i, name in enumerate(NAMES):
@@ -265,7 +265,7 @@ PATHS = [
 ]
 
 
-@claim
+@claim_plainly
 def a_path_is_written_for_each_tool_or_refused():
     refused = {
         "perf": ["a\nb", "\x1b[2J"], "bpftrace": ["a\nb", "\x1b[2J", "a\\b", "a*b"], "gdb": []

@@ -17,8 +17,8 @@ import sys
 import threading
 import time
 
-from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main,
-                    need, run, write)
+from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, claim_plainly, compile_c, expect,
+                    folder, main, need, run, write)
 from profiles import FOLDED
 from receiver import (PUSH, SECONDS, WRITE, Receiver, answer, answer_html, answer_noise,
                       answer_without_end, close_without_answer, profile)
@@ -747,7 +747,7 @@ def spool_of(receiver, n):
     return spool
 
 
-@claim
+@claim_plainly
 def what_it_said_was_sent_is_never_sent_again_whenever_it_is_killed():
     """Killed at each step of sending two batches: both arrive, and those told as sent just once."""
     n_steps = n_twice = 0
@@ -770,7 +770,7 @@ def what_it_said_was_sent_is_never_sent_again_whenever_it_is_killed():
     expect(not killed and n_steps > 20 and n_twice > 0, n_steps, n_twice)
 
 
-@claim
+@claim_plainly
 def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
     """Killed at each step of adding a batch and sending it: it is in the spool as a whole, or was
     taken, or is not there."""
@@ -801,7 +801,7 @@ def killed_at_any_moment_nothing_is_lost_and_nothing_differs():
     expect(not killed and n_steps > 20 and n_absent > 0 < n_waiting, n_steps, n_absent, n_waiting)
 
 
-@claim
+@claim_plainly
 def a_drop_that_is_killed_at_any_moment_counts_each_batch_once():
     """The oldest of two is there or was counted, whenever the third one's push is killed, which
     takes its room."""

@@ -8,8 +8,9 @@
 
 void workspace_open(struct workspace *w)
 {
-	snprintf(w->dir, sizeof(w->dir), "/tmp/cairn-test-XXXXXX");
-	if (!mkdtemp(w->dir)) {
+	const char *where = getenv("TMPDIR");
+	int n = snprintf(w->dir, sizeof(w->dir), "%s/cairn-test-XXXXXX", where ? where : "/tmp");
+	if (n >= (int)sizeof(w->dir) || !mkdtemp(w->dir)) {
 		perror(w->dir);
 		abort();
 	}
