@@ -106,7 +106,8 @@ static void take_names_of_frame(const struct cairn_stack_frame *frame, struct st
 	ret->has_start = frame->has_off;
 	ret->off = frame->off + !frame->is_exact;
 	if (!ret->n && !frame->is_signal)
-		ret->unnamed = frame->path ? "the file has no symbol there" : frame->unnamed;
+		ret->unnamed = frame->unnamed || !frame->path ? frame->unnamed
+							      : "the file has no symbol there";
 }
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame,

@@ -105,7 +105,8 @@ struct cairn_stack_frame {
 	const struct cairn_frame *functions;
 	enum cairn_code_source named_by; /* the source of the names; valid with n_functions */
 	uint64_t off; /* of @at from the beginning of the outermost function; valid with has_off */
-	const char *unnamed; /* why there is no name, if there is no file; static words or NULL */
+	const char
+		*unnamed; /* why there is no name, unless the file has none; static words or NULL */
 };
 
 struct cairn_thread_stack {

@@ -2,6 +2,7 @@
 /* A missing permission: the permitted command is this process's own, with sudo before it. */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +48,21 @@ static bool put_quoted(struct text *t, const char *arg)
 	if (!plain)
 		put(t, '\'');
 	return n >= 0;
+}
+
+bool permission_is_locked(void)
+{
+	SCOPE_FCLOSE FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128];
+
+	return f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]");
+}
+
+int permission_locked(struct cairn_err *err)
+{
+	return err_set(err, -EPERM,
+		       "lockdown forbids BPF programs to read memory: its mode is confidentiality "
+		       "(/sys/kernel/security/lockdown), which lasts until the next boot");
 }
 
 int permission_error(struct cairn_err *err, const char *what)

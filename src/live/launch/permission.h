@@ -2,6 +2,8 @@
 #ifndef LAUNCH_PERMISSION_H
 #define LAUNCH_PERMISSION_H
 
+#include <stdbool.h>
+
 #include <cairn/err.h>
 
 /*
@@ -11,5 +13,10 @@
  * what may withhold the permission. Returns -EPERM.
  */
 int permission_error(struct cairn_err *err, const char *what);
+
+/* Whether lockdown (its mode is confidentiality) keeps BPF programs from reading memory. */
+bool permission_is_locked(void);
+/* The error that says so. Returns -EPERM. */
+int permission_locked(struct cairn_err *err);
 
 #endif

@@ -121,6 +121,8 @@ static int load_error(int e, struct cairn_err *err)
 {
 	size_t n = strcspn(last_words, "\n");
 
+	if (permission_is_locked())
+		return permission_locked(err);
 	/* The verifier's word for a program that it refuses is EACCES. */
 	if (e == -EPERM)
 		return permission_error(err, "loading a BPF program");

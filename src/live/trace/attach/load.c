@@ -484,6 +484,8 @@ static void attach_children(struct trace_kernel *k)
 
 static int load_error(int e, struct cairn_err *err)
 {
+	if (permission_is_locked())
+		return permission_locked(err);
 	if (e == -EPERM || e == -EACCES)
 		return permission_error(err, "loading a BPF program");
 	char *end = strchr(last_words, '\n');

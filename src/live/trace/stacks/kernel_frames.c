@@ -166,7 +166,8 @@ void stacks_check_kernel(struct cairn_trace *t, struct stack_kept *k)
 	k->is_checked = true;
 	if (k->end == WALK_END_LIMIT && k->n == k->n_kernel)
 		return;
-	if (is_outermost(name_at(t, last - 1)))
+	const char *name = name_at(t, last - 1);
+	if (is_outermost(name) || (!name && t->stacks->kernel_names.is_hidden))
 		return;
 	k->n = k->n_kernel;
 	k->end = WALK_END_UNDESCRIBED;
