@@ -55,9 +55,20 @@ static struct input *free_slot(void)
 	return i;
 }
 
+/*
+ * A probe of any tool puts its breakpoint into each private mapping of the file that may become
+ * executable, so into ours, too; not into a shared one. Some file systems do not share.
+ */
+static void *map_unprobed(int fd, size_t size)
+{
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	return bytes == MAP_FAILED ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : bytes;
+}
+
 void *input_map(int fd, size_t size, const char *name)
 {
-	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	void *bytes = map_unprobed(fd, size);
 
 	if (bytes == MAP_FAILED)
 		return NULL;
