@@ -28,6 +28,7 @@
 #include "trace/place/in_kernel.h"
 #include "trace/place/move.h"
 #include "trace/attach/returns.h"
+#include "trace/locate.h"
 
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index)
 {
@@ -875,12 +876,24 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 	return r;
 }
 
+/* What hits have. */
+static int plan_contents(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	if (t->aggregates)
+		return aggregate_plan_probe(t, p, err);
+	if (t->weighs)
+		return plan_weight(t, p, err);
+	if (!t->locates)
+		return plan_values(t, p, err);
+	unsigned int class;
+	p->n_record = trace_record_class(sizeof(struct trace_record), &class);
+	return locate_plan(t, p, err);
+}
+
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	size_t sites = t->sites.n;
-	int r = t->aggregates ? aggregate_plan_probe(t, p, err)
-		: t->weighs   ? plan_weight(t, p, err)
-			      : plan_values(t, p, err);
+	int r = plan_contents(t, p, err);
 
 	if (r == 0)
 		r = plan_sites(t, p, err);

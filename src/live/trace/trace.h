@@ -19,6 +19,7 @@
  *	stacks/     the stacks of hits, and the functions around a site
  *	show/       events as lines of text or JSON, in the user's words, as a tree
  *	weigh.h     probes for a program of another module, whose hits have a number
+ *	locate.h    probes for a program of the caller, whose hits have the arguments
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -52,6 +53,7 @@ struct aggregate_part;
 struct copy_ends;
 struct probe_returns;
 struct trace_copy;
+struct trace_located;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -92,9 +94,10 @@ struct trace_site {
 	struct cairn_trace_site pub;
 	struct cairn_trace_slot *slots;   /* pub.values */
 	struct trace_constant *constants; /* parallel to them */
-	uint64_t semaphore;         /* file offset of a USDT probe's counter; 0: it has none */
-	uint8_t weight;             /* enum trace_weight */
-	enum cairn_unavailable why; /* there is no number */
+	uint64_t semaphore;            /* file offset of a USDT probe's counter; 0: it has none */
+	uint8_t weight;                /* enum trace_weight */
+	enum cairn_unavailable why;    /* there is no number */
+	struct trace_located *located; /* of a trace that locates: locate.h; NULL */
 	bool attached;
 	bool is_long_nop; /* its instruction is a nop of 5 bytes */
 	bool moves_stack; /* as in the entry of the kernel's program */
@@ -153,6 +156,8 @@ struct trace_kernel;
 struct cairn_trace {
 	struct cairn_trace_opts opts;
 	bool weighs;                    /* hits have a number, and no values: weigh.h */
+	bool locates;                   /* hits have the arguments: locate.h */
+	uint32_t n_needed;              /* the first so many are available at each site */
 	struct aggregates *aggregates;  /* hits are summed up: aggregate.h; NULL: they are events */
 	struct trace_stacks *stacks;    /* of hits: stacks.h; NULL: none are wanted */
 	struct trace_format *format;    /* of events: format.h; NULL: their own line */

@@ -28,6 +28,7 @@
 #include "trace/attach/copies.h"
 #include "trace/attach/link.h"
 #include "trace/attach/links.h"
+#include "trace/locate.h"
 
 /* Levels of halving: 2^20 sites at most, one stack entry for each. */
 #define HALVINGS_MAX 24
@@ -40,6 +41,7 @@ struct group {
 	unsigned int class;
 	uint32_t n;
 	uint64_t *offsets, *cookies, *semaphores;
+	uint32_t *numbers; /* of the places' sites */
 	bool has_semaphores;
 	enum link_follows follows;
 	enum link_moment moment;
@@ -97,7 +99,7 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	if (g->moment == LINK_AT_RETURN || g->of != OF_SITES)
 		return e;
 	for (uint32_t i = 0; !e && i < n; i++)
-		t->sites.p[copies_cookie_site(g->cookies[from + i])]->attached = true;
+		t->sites.p[g->numbers[from + i]]->attached = true;
 	l->n_attached += e ? 0 : n;
 	return e;
 }
@@ -183,7 +185,7 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 		if (is_general(e))
 			return general_error(t, g, e, err);
 		if (n == 1) {
-			e = refuse(t, t->sites.p[copies_cookie_site(g->cookies[from])], e, err);
+			e = refuse(t, t->sites.p[g->numbers[from]], e, err);
 			if (e < 0)
 				return e;
 			continue;
@@ -197,12 +199,21 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 	return 0;
 }
 
-static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint64_t cookie)
+static void add_place(struct group *g, size_t number, uint64_t offset, uint64_t semaphore,
+		      uint64_t cookie)
 {
 	g->offsets[g->n] = offset;
 	g->semaphores[g->n] = semaphore;
 	g->has_semaphores |= semaphore != 0;
+	g->numbers[g->n] = (uint32_t)number;
 	g->cookies[g->n++] = cookie;
+}
+
+static uint64_t entry_cookie(const struct trace_site *site, size_t number)
+{
+	if (site->located)
+		return site->located->cookie;
+	return copies_cookie(number, site->copy ? site->copy->entry_frame : 0);
 }
 
 static void add_site(struct group *g, const struct trace_site *site, size_t number)
@@ -210,13 +221,13 @@ static void add_site(struct group *g, const struct trace_site *site, size_t numb
 	const struct trace_copy *copy = site->copy;
 
 	if (g->of == OF_SITES)
-		add_place(g, g->file->kernel ? site->pub.running : site->pub.off.v, site->semaphore,
-			  copies_cookie(number, copy ? copy->entry_frame : 0));
+		add_place(g, number, g->file->kernel ? site->pub.running : site->pub.off.v,
+			  site->semaphore, entry_cookie(site, number));
 	for (uint32_t i = 0; g->of == OF_EXITS && i < site->n_exits; i++)
-		add_place(g, site->exits[i], 0,
+		add_place(g, number, site->exits[i], 0,
 			  copies_cookie(number, copy ? copy->exit_frames[i] : 0));
 	if (g->of == OF_RESETS && copy && copy->has_reset)
-		add_place(g, copy->reset, 0, number);
+		add_place(g, number, copy->reset, 0, number);
 }
 
 static size_t n_places(const struct cairn_trace *t)
@@ -337,10 +348,14 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 	SCOPE_FREE uint64_t *offsets = calloc(n_places(t), sizeof(*offsets));
 	SCOPE_FREE uint64_t *cookies = calloc(n_places(t), sizeof(*cookies));
 	SCOPE_FREE uint64_t *semaphores = calloc(n_places(t), sizeof(*semaphores));
-	struct group g = {.offsets = offsets, .cookies = cookies, .semaphores = semaphores};
+	SCOPE_FREE uint32_t *numbers = calloc(n_places(t), sizeof(*numbers));
+	struct group g = {.offsets = offsets,
+			  .cookies = cookies,
+			  .semaphores = semaphores,
+			  .numbers = numbers};
 	int e = 0;
 
-	if (!offsets || !cookies || !semaphores)
+	if (!offsets || !cookies || !semaphores || !numbers)
 		return err_nomem(err, "the list of sites");
 	if (l->backend != CAIRN_BACKEND_UPROBE_MULTI)
 		raise_descriptor_limit(t->sites.n);

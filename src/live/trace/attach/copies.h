@@ -37,10 +37,4 @@ static inline uint64_t copies_cookie(size_t site, uint32_t frame)
 	return (uint64_t)frame << 32 | (uint32_t)site;
 }
 
-/* The site of any probe's cookie. */
-static inline uint32_t copies_cookie_site(uint64_t cookie)
-{
-	return (uint32_t)cookie;
-}
-
 #endif
