@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "handlers/handlers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/err.h"
+#include "base/scope.h"
+#include "trace/attach/link.h"
+#include "trace/weigh.h"
+
+struct attachment {
+	const struct bpf_program *prog;
+	const char *target;
+	const struct cairn_loc_attach_opts *opts;
+	const struct cairn_loc_opts *handlers;
+	struct cairn_trace *trace;
+	struct loc_rows rows;
+	struct loc_table table;
+	uint32_t first; /* entry of its rows */
+	bool has_rows;
+	struct trace_links links;
+};
+
+/* ---- the target ---- */
+
+/* The program that a shell would run: "redis-server:lookupKey". */
+static char *search_path(const char *name, size_t n)
+{
+	const char *dirs = getenv("PATH"), *end;
+	char *path = NULL;
+
+	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs; dirs = *end ? end + 1 : end) {
+		end = strchrnul(dirs, ':');
+		if (end == dirs ||
+		    asprintf(&path, "%.*s/%.*s", (int)(end - dirs), dirs, (int)n, name) < 0)
+			continue;
+		if (!access(path, X_OK))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+static bool is_bare_program(const char *text, size_t n)
+{
+	return !memchr(text, '/', n) && !memmem(text, n, ".so", 3);
+}
+
+/* As libbpf finds the file of a uprobe. */
+static char *full_target(const char *target)
+{
+	const char *colon = strchr(target, ':');
+	size_t n = colon ? (size_t)(colon - target) : 0;
+	char *full = NULL;
+
+	if (!colon || !n || !is_bare_program(target, n))
+		return strdup(target);
+	SCOPE_FREE char *path = search_path(target, n);
+	if (!path)
+		return strdup(target);
+	return asprintf(&full, "%s%s", path, colon) < 0 ? NULL : full;
+}
+
+static int check_target(const char *target, struct cairn_err *err)
+{
+	const char *colon = strchr(target, ':');
+
+	if (colon && colon != target && colon[1])
+		return 0;
+	return err_set(err, -EINVAL, "\"%s\": the target is PATH:FUNC", target);
+}
+
+/* ---- planning ---- */
+
+static struct cairn_trace_opts trace_opts(const struct attachment *a)
+{
+	const struct cairn_loc_opts *h = a->handlers;
+
+	return (struct cairn_trace_opts){
+		.size = sizeof(struct cairn_trace_opts),
+		.pid = a->opts->pid,
+		.best_effort = a->opts->best_effort,
+		.debug_dirs = h->debug_dirs,
+		.n_debug_dirs = h->n_debug_dirs,
+		.find_sidecar = h->find_sidecar,
+		.find_sidecar_ctx = h->find_sidecar_ctx,
+	};
+}
+
+static int plan(struct attachment *a, struct cairn_err *err)
+{
+	const struct cairn_trace_opts opts = trace_opts(a);
+	SCOPE_FREE char *text = full_target(a->target);
+	int e = text ? cairn_trace_open(&opts, &a->trace, err) : err_nomem(err, "a target");
+
+	if (e < 0)
+		return e;
+	trace_locate(a->trace, table_needs(a->prog));
+	e = cairn_trace_add(a->trace, text, err);
+	return e < 0 ? e : trace_check(a->trace, err);
+}
+
+/* ---- rows ---- */
+
+static int put_rows(struct attachment *a, struct cairn_err *err)
+{
+	int e = table_find(a->prog, &a->table, err);
+
+	e = e ? e : rows_make(a->trace, a->opts->cookie, &a->rows, err);
+	/* It reads no arguments. */
+	if (e || a->table.fd < 0 || !a->rows.entries.n)
+		return e;
+	e = table_put(&a->table, a->rows.entries.p, (uint32_t)a->rows.entries.n, &a->first, err);
+	a->has_rows = !e;
+	return e;
+}
+
+static int set_cookies(struct attachment *a, struct cairn_err *err)
+{
+	for (uint32_t i = 0; i < cairn_trace_n_sites(a->trace); i++) {
+		uint32_t n = trace_located_n(a->trace, i);
+		if (cairn_trace_site(a->trace, i)->refused)
+			continue;
+		uint32_t head = a->first + a->rows.row_of[i];
+		if (trace_set_cookie(a->trace, i, a->has_rows ? CAIRN_LOC_COOKIE(head, n) : 0) < 0)
+			return err_nomem(err, "cookies");
+	}
+	return 0;
+}
+
+/* ---- links ---- */
+
+static enum cairn_trace_backend backend_of(const struct attachment *a)
+{
+	return (uint32_t)bpf_program__expected_attach_type(a->prog) == LINK_UPROBE_MULTI
+		       ? CAIRN_BACKEND_UPROBE_MULTI
+		       : CAIRN_BACKEND_UPROBE;
+}
+
+static void forget_programs(struct trace_links *l)
+{
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
+		l->program_fds[i] = l->follow_fds[i] = l->return_fds[i] = -1;
+		l->enter_fds[i] = l->exit_fds[i] = -1;
+		l->copy_enter_fds[i] = l->copy_exit_fds[i] = l->copy_reset_fds[i] = -1;
+	}
+}
+
+static int set_links(struct attachment *a, struct cairn_err *err)
+{
+	struct trace_links *l = &a->links;
+
+	l->backend = backend_of(a);
+	l->pid = a->opts->pid;
+	forget_programs(l);
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
+		l->program_fds[i] = bpf_program__fd(a->prog);
+	return trace_set_links(a->trace, l, err);
+}
+
+static void report(const struct attachment *a)
+{
+	uint32_t n = cairn_trace_n_sites(a->trace);
+
+	if (a->opts->n_sites)
+		*a->opts->n_sites = a->links.n_attached;
+	if (a->opts->n_left_out)
+		*a->opts->n_left_out = n - a->links.n_attached;
+}
+
+static int attach(struct attachment *a, struct bpf_link **ret, struct cairn_err *err)
+{
+	uint32_t link = 0;
+	int e = check_target(a->target, err);
+
+	e = e ? e : plan(a, err);
+	e = e ? e : put_rows(a, err);
+	e = e ? e : set_cookies(a, err);
+	e = e ? e : set_links(a, err);
+	e = e ? e : link_bundle(&a->links, ret, &link, err);
+	if (e && a->has_rows)
+		table_drop(&a->table, a->first);
+	if (e)
+		return e;
+	if (a->has_rows)
+		table_own(&a->table, a->first, link);
+	report(a);
+	return 0;
+}
+
+int loc_attach(const struct bpf_program *prog, const char *target,
+	       const struct cairn_loc_attach_opts *opts, const struct cairn_loc_opts *handlers,
+	       struct bpf_link **ret, struct cairn_err *err)
+{
+	struct attachment a = {.prog = prog, .target = target, .opts = opts, .handlers = handlers};
+	int e;
+
+	if (bpf_program__fd(prog) < 0)
+		return err_set(err, -EINVAL, "program %s is not loaded", bpf_program__name(prog));
+	e = attach(&a, ret, err);
+	links_detach(&a.links);
+	VEC_FREE(&a.links.fds);
+	rows_fini(&a.rows);
+	cairn_trace_close(a.trace);
+	return e;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Module handlers: BPF programs of others, attached to functions wherever they were inlined
+ *
+ *	register.c  SEC("uloc/...") of libbpf, and cairn_loc_attach()
+ *	attach.c    one program: from its target to its link
+ *	rows.c      the trace's sites as rows of the program's table
+ *	table.c     the table: found in the program, rows put into it and taken back
+ *	link.c      many descriptors as one struct bpf_link
+ */
+#ifndef HANDLERS_HANDLERS_H
+#define HANDLERS_HANDLERS_H
+
+#include <cairn/loc.h>
+#include <cairn/shared/loc_table.h>
+
+#include "base/vec.h"
+#include "trace/locate.h"
+
+struct bpf_link;
+struct bpf_program;
+
+/* ---- rows.c ---- */
+
+struct loc_rows {
+	VEC(struct cairn_loc_entry) entries;
+	VEC(uint32_t) starts; /* of rows, in entries */
+	uint32_t *row_of;     /* by site of the trace; those that are refused have none */
+};
+
+/*
+ * rows_make - a row for each site that is ready, with @cookie; equal ones are one
+ *
+ * Returns 0 or -ENOMEM. rows_fini() in both cases.
+ */
+int rows_make(const struct cairn_trace *t, uint64_t cookie, struct loc_rows *ret,
+	      struct cairn_err *err);
+void rows_fini(struct loc_rows *rows);
+
+/* ---- table.c ---- */
+
+struct loc_table {
+	int fd; /* the program's; -1: it does not use one */
+	uint32_t id, max_entries;
+};
+
+/* Returns 0; -EPROTO: the program was built with another version's header (err). */
+int table_find(const struct bpf_program *prog, struct loc_table *ret, struct cairn_err *err);
+
+/* How many arguments BPF_LOC_PROG() takes; 0 for other programs. */
+uint32_t table_needs(const struct bpf_program *prog);
+
+/*
+ * table_put - room for entries, and them in it
+ *
+ * @ret_first  the first one's index
+ * Returns 0; -ENOSPC (err: how many there are); -EBUSY: another process fills the table; -ENOMEM,
+ * and the errors of bpf(2).
+ */
+int table_put(const struct loc_table *table, const struct cairn_loc_entry *entries, uint32_t n,
+	      uint32_t *ret_first, struct cairn_err *err);
+/* Whose they are from then on: when that link is gone, their room is free. */
+void table_own(const struct loc_table *table, uint32_t first, uint32_t link_id);
+/* There will be no link. */
+void table_drop(const struct loc_table *table, uint32_t first);
+
+/* ---- link.c ---- */
+
+/*
+ * link_bundle - a link that ends all descriptors when it is destroyed
+ *
+ * @fds  of @l; they are taken over, also on failure
+ * @ret_id  the kernel's number of the first link
+ * Returns 0; -ENOMEM, -EMFILE, or the errors of bpf(2), perf_event_open(2) and sendmsg(2).
+ */
+int link_bundle(struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
+		struct cairn_err *err);
+
+/* ---- attach.c ---- */
+
+int loc_attach(const struct bpf_program *prog, const char *target,
+	       const struct cairn_loc_attach_opts *opts, const struct cairn_loc_opts *handlers,
+	       struct bpf_link **ret, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "handlers/handlers.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+#include "base/scope.h"
+#include "trace/attach/link.h"
+
+enum section { OF_USER, OF_USER_BEST, N_SECTIONS };
+
+static const char *const names[N_SECTIONS] = {"uloc+", "uloc.best_effort+"};
+
+static struct cairn_loc_opts options;
+static int handler_ids[N_SECTIONS];
+static bool is_registered;
+
+/* ---- what libbpf prints ---- */
+
+static void print(libbpf_print_fn_t to, enum libbpf_print_level level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	to(level, format, args);
+	va_end(args);
+}
+
+/* libbpf hands out its callback only when it is set. */
+static void say(enum libbpf_print_level level, const struct bpf_program *prog, const char *what)
+{
+	libbpf_print_fn_t to = libbpf_set_print(NULL);
+
+	libbpf_set_print(to);
+	if (to)
+		print(to, level, "cairn: prog '%s': %s\n", bpf_program__name(prog), what);
+}
+
+/* ---- callbacks ---- */
+
+/* One link for all sites of a file, where the kernel has that. */
+static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long section)
+{
+	(void)section;
+	if (!link_multi_is_known())
+		return 0;
+	opts->expected_attach_type = LINK_UPROBE_MULTI;
+	return bpf_program__set_expected_attach_type(prog, LINK_UPROBE_MULTI);
+}
+
+static void tell_left_out(const struct bpf_program *prog, uint32_t n_sites, uint32_t n_left_out)
+{
+	char text[120];
+
+	if (!n_left_out)
+		return;
+	snprintf(text, sizeof(text), "%u of %u sites are left out", n_left_out,
+		 n_sites + n_left_out);
+	say(LIBBPF_WARN, prog, text);
+}
+
+static int attach_section(const struct bpf_program *prog, long section, struct bpf_link **ret)
+{
+	const char *name = bpf_program__section_name(prog), *slash = strchr(name, '/');
+	uint32_t n_sites = 0, n_left_out = 0;
+	const struct cairn_loc_attach_opts opts = {.size = sizeof(opts),
+						   .best_effort = section == OF_USER_BEST,
+						   .n_sites = &n_sites,
+						   .n_left_out = &n_left_out};
+	struct cairn_err err = {0};
+
+	*ret = NULL;
+	if (!slash)
+		return 0;
+	int e = cairn_loc_attach(prog, slash + 1, &opts, ret, &err);
+	if (e < 0)
+		say(LIBBPF_WARN, prog, err.msg);
+	else
+		tell_left_out(prog, n_sites, n_left_out);
+	return e;
+}
+
+/* ---- the interface ---- */
+
+static int register_section(long section)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = section,
+		    .prog_prepare_load_fn = prepare, .prog_attach_fn = attach_section);
+
+	return libbpf_register_prog_handler(names[section], BPF_PROG_TYPE_KPROBE, 0, &opts);
+}
+
+int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err)
+{
+	int e = opts_take(&options, sizeof(options), opts, err);
+
+	if (e < 0 || is_registered)
+		return e;
+	for (int i = 0; i < N_SECTIONS; i++) {
+		handler_ids[i] = register_section(i);
+		if (handler_ids[i] >= 0)
+			continue;
+		for (int k = 0; k < i; k++)
+			libbpf_unregister_prog_handler(handler_ids[k]);
+		return err_set(err, handler_ids[i], "libbpf does not take SEC(\"%s\"): %s",
+			       names[i], strerror(-handler_ids[i]));
+	}
+	is_registered = true;
+	return 0;
+}
+
+void cairn_loc_unregister(void)
+{
+	for (int i = 0; is_registered && i < N_SECTIONS; i++)
+		libbpf_unregister_prog_handler(handler_ids[i]);
+	is_registered = false;
+}
+
+int cairn_loc_attach(const struct bpf_program *prog, const char *target,
+		     const struct cairn_loc_attach_opts *opts, struct bpf_link **ret,
+		     struct cairn_err *err)
+{
+	struct cairn_loc_attach_opts own;
+	int e = opts_take(&own, sizeof(own), opts, err);
+
+	*ret = NULL;
+	return e < 0 ? e : loc_attach(prog, target, &own, &options, ret, err);
+}
