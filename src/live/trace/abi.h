@@ -160,9 +160,13 @@ struct trace_site_entry {
 	__u8 is_inlined : 1; /* its caller is around it */
 	/* Of the kernel: its one byte of code moves the stack pointer, so the kernel cannot unwind. */
 	__u8 moves_stack : 1;
-	__u8 is_signed; /* of aggregates: a bit per update whose number is signed */
-	__u8 returns;   /* TRACE_RETURNS_*; 0: the hit is complete at once */
-	__u32 return_op;
+	__u8 is_short : 1; /* of aggregates: the program is in the table of short ones, too */
+	__u8 is_signed;    /* of aggregates: a bit per update whose number is signed */
+	__u8 returns;      /* TRACE_RETURNS_*; 0: the hit is complete at once */
+	union {
+		__u32 return_op;
+		__u32 short_at;
+	};
 };
 
 /* A string in a record: this, then the bytes. The NUL is counted in it. */
@@ -363,7 +367,36 @@ struct trace_aggregate_plan {
 	__u32 n_cells;
 	__u32 n_probes;
 	__u32 pid, tid, comm, cpu, cgroup, site, stack;
+	__u32 n_values, has_known; /* of the key: values, and whether something of the above */
 	struct trace_update updates[TRACE_UPDATES_MAX];
+};
+
+/*
+ * Short programs. Where a condition, one number and a few values of a key are each computed from
+ * one register and constants, the fetch program is also written as a struct trace_short. A hit then
+ * needs neither slot nor interpreter: its key is on the stack. A value is
+ *
+ *	cut(cut(file[reg], before) OP imm, after) << shift
+ *
+ * and cut() extends the low bits of a number.
+ */
+#define TRACE_SHORT_SIGNED 0x80 /* in before and after; the rest is how many high bits go */
+
+struct trace_short_value {
+	__u8 reg; /* in the file, 0 to FETCH_FILE_IP */
+	__u8 before, after;
+	__u8 code; /* an operation with imm; FETCH_CONST: imm alone; FETCH_END: no operation */
+	__u8 word; /* of the key, from 1 on */
+	__u8 shift;
+	__u8 reserved[2];
+	__u64 imm;
+};
+
+#define TRACE_SHORT_VALUES 2
+#define TRACE_SHORT_KEY    24 /* bytes, the header included */
+
+struct trace_short {
+	struct trace_short_value condition, number, values[TRACE_SHORT_VALUES];
 };
 
 /* Odd while a hit uses it, so that a reader sees when a hit is over. */

@@ -38,6 +38,9 @@ int trace_size_tables(const struct cairn_trace *t, struct bpf_map *sites, struct
 /* After that. Returns 0; -ENOMEM, and the errors of mmap(2). */
 int trace_fill_tables(const struct cairn_trace *t, struct bpf_map *sites, struct bpf_map *ops);
 
+/* Writes a table that a BPF program only reads, all of it. Returns as the function above. */
+int trace_fill_table(struct bpf_map *map, const void *from, size_t n_bytes);
+
 /* links_attach(), and -ENOENT when no site is left. */
 int trace_set_links(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err);
 

@@ -574,6 +574,8 @@ int aggregates_finish(struct cairn_trace *t, struct cairn_err *err)
 	*plan = (struct trace_aggregate_plan){.n_numbers = a->n_numbers,
 					      .n_key = a->by ? a->n_slot - 8 * a->n_numbers : 0,
 					      .n_cells = 1,
+					      .n_values = a->n_values,
+					      .has_known = a->n_keys > a->n_values,
 					      .n_probes = (uint32_t)t->probes.n};
 	tell_known_keys(a, plan);
 	for (uint32_t i = 0; i < a->n_items; i++) {

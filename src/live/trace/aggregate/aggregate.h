@@ -3,8 +3,9 @@
  * Aggregates: what a trace sums up in the kernel
  *
  * aggregate.c plans them: texts to numbers and keys, their positions in a slot (abi.h), and the
- * program of each site. load.c gives the maps their sizes, read.c makes rows of
- * them, quantiles.c quantiles of buckets, and print.c shows their keys.
+ * program of each site. short.c finds those that need no interpreter. load.c gives the maps their
+ * sizes and fills the table of the short programs, read.c makes rows of them, quantiles.c quantiles
+ * of buckets, and print.c shows their keys.
  */
 #ifndef TRACE_AGGREGATE_H
 #define TRACE_AGGREGATE_H
@@ -81,6 +82,7 @@ struct aggregates {
 	uint32_t n_slot;    /* bytes that the probes so far need */
 	uint32_t max_keys;
 	bool clears;
+	bool is_short; /* from kernel_load() on: all sites have short programs */
 	bool any_signed[TRACE_UPDATES_MAX];
 	struct trace_aggregate_plan plan; /* the kernel's, from aggregates_finish() on */
 	uint64_t from_ns;
@@ -101,8 +103,15 @@ void aggregate_quantiles(const struct trace_update *u, const uint64_t *cells, bo
 			 struct cairn_aggregate_value *v);
 struct cairn_number aggregate_number(__int128 v);
 
+/* Whether a program is short (abi.h; short.c), after aggregates_finish(); then *@ret is it. */
+bool aggregate_shorten(const struct cairn_trace *t, uint32_t program, struct trace_short *ret);
+/* Finds out whether those of all sites are. */
+void aggregates_note_short(struct cairn_trace *t);
+
 struct trace_bpf;
 /* Before the program is loaded. Returns 0 or a negative errno. */
 int aggregates_size_maps(const struct cairn_trace *t, struct trace_bpf *bpf);
+/* After that. Returns 0; -ENOMEM, and the errors of mmap(2). */
+int aggregates_fill_maps(const struct cairn_trace *t, struct trace_bpf *bpf);
 
 #endif

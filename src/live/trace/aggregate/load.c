@@ -5,12 +5,16 @@
  * Values per processor cost no time for other processors' sake, but memory for each. Beyond a
  * budget the processors share one value instead.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/scope.h"
 #include "trace/aggregate/aggregate.h"
+#include "trace/weigh.h"
 #include "trace.skel.h"
 
 /* All values per processor: on 128 processors, 65,000 sums or 500 histograms. */
@@ -70,6 +74,19 @@ int aggregates_size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 	e = e ? e : size_groups(a, bpf->maps.groups_other, has_keys && a->clears, per_cpu);
 	e = e ? e : size_slots(t, bpf, (uint32_t)n_cpus);
 	e = e ? e : size_totals(t, bpf, per_cpu);
+	/* A map has one entry at least. */
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.shorts, (uint32_t)t->programs.n + 1);
 	bpf->rodata->plan = a->plan;
 	return e;
+}
+
+int aggregates_fill_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	SCOPE_FREE struct trace_short *shorts = calloc(t->programs.n + 1, sizeof(*shorts));
+
+	if (!shorts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->programs.n; i++)
+		aggregate_shorten(t, i, &shorts[i]);
+	return trace_fill_table(bpf->maps.shorts, shorts, t->programs.n * sizeof(*shorts));
 }

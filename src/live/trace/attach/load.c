@@ -129,6 +129,8 @@ static struct bpf_program *program_of(const struct cairn_trace *t, const struct 
 {
 	if (t->stacks)
 		return t->aggregates ? stacked_aggregate(bpf, class) : stacked_program(bpf, class);
+	if (t->aggregates && !class && t->aggregates->is_short)
+		return bpf->progs.all_short;
 	return t->aggregates ? aggregate_program(bpf, class) : class_program(bpf, class);
 }
 
@@ -252,6 +254,8 @@ static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, 
 		choose_program(program_of(t, bpf, i), is_needed, how);
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
+	/* It reads registers only. */
+	bpf_program__set_flags(bpf->progs.all_short, 0);
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
 	bpf_program__set_autoload(bpf->progs.on_exit, how.children && traced_has_table(t));
 	bpf_program__set_autoload(bpf->progs.on_walk_fork, t->stacks);
@@ -398,6 +402,56 @@ static void set_filter(const struct cairn_trace *t, struct trace_bpf *bpf)
 	memcpy((void *)bpf->rodata->comm_mask, mask, sizeof(mask));
 }
 
+static bool is_linux_since(unsigned int major, unsigned int minor)
+{
+	struct utsname u;
+	unsigned int its[2] = {0};
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &its[0], &its[1]) == 2 &&
+	       (its[0] > major || (its[0] == major && its[1] >= minor));
+}
+
+/*
+ * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of
+ * the others were dropped without a word. There the link takes all processes, and the program does
+ * the filtering.
+ */
+static bool links_filter_whole_processes(void)
+{
+	return is_linux_since(6, 10);
+}
+
+/*
+ * Before Linux 6.12 such a link compared the memory, which a process shares with its child between
+ * vfork() and exec().
+ */
+static bool links_filter_exactly(void)
+{
+	return is_linux_since(6, 12);
+}
+
+static int link_pid(const struct cairn_trace *t, enum cairn_trace_backend backend)
+{
+	if (traced_has_table(t))
+		return 0;
+	if (backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
+		return 0;
+	return t->pid;
+}
+
+/*
+ * Whether a program has to look at the process of a hit. Not where the kernel's link has the hits of
+ * the traced process alone, or where every process is traced.
+ */
+static bool wants_ids(const struct cairn_trace *t, struct attempt how)
+{
+	enum trace_filter filter = filter_of(t);
+	bool is_filtered = how.backend == CAIRN_BACKEND_UPROBE_MULTI &&
+			   link_pid(t, how.backend) != 0 && links_filter_exactly();
+
+	return filter != TRACE_FILTER_NONE && (filter != TRACE_FILTER_TGID || !is_filtered);
+}
+
 static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	struct stat ns;
@@ -410,6 +464,8 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 	bpf->rodata->follow = t->opts.follow_children;
 	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
 	bpf->bss->draw_below = trace_draw_below(t->sample);
+	bpf->rodata->wants_ids = wants_ids(t, how);
+	bpf->rodata->n_sites = (uint32_t)t->sites.n;
 	if (t->stacks)
 		set_stacks(t->stacks, bpf);
 	bpf->rodata->has_loop =
@@ -443,6 +499,8 @@ static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
 	int e = trace_fill_tables(t, bpf->maps.sites, bpf->maps.ops);
 
+	if (!e && t->aggregates)
+		e = aggregates_fill_maps(t, bpf);
 	return !e && traced_has_table(t) ? family_note_traced(t, bpf) : e;
 }
 
@@ -557,29 +615,6 @@ static int check_stacks(const struct cairn_trace *t, const struct trace_kernel *
 	return 0;
 }
 
-/*
- * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of
- * the others were dropped without a word. There the link takes all processes, and the program does
- * the filtering.
- */
-static bool links_filter_whole_processes(void)
-{
-	struct utsname u;
-	unsigned int major = 0, minor = 0;
-
-	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 10));
-}
-
-static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
-{
-	if (traced_has_table(t))
-		return 0;
-	if (k->links.backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
-		return 0;
-	return t->pid;
-}
-
 static int program_fd(const struct cairn_trace *t, const struct trace_bpf *bpf, unsigned int class)
 {
 	struct bpf_program *p = program_of(t, bpf, class);
@@ -635,6 +670,8 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 
 	if (e)
 		return e;
+	if (t->aggregates)
+		aggregates_note_short(t);
 	struct trace_kernel *k = calloc(1, sizeof(*k));
 	if (!k)
 		return err_nomem(err, "a trace");
@@ -656,7 +693,7 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 		kernel_free(k);
 		return e;
 	}
-	k->links.pid = link_pid(t, k);
+	k->links.pid = link_pid(t, k->links.backend);
 	keep_programs(t, k);
 	if (k->has_children)
 		attach_children(k);

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/scope.h"
+#include "trace/aggregate/aggregate.h"
 #include "trace/weigh.h"
 
 int trace_size_tables(const struct cairn_trace *t, struct bpf_map *sites, struct bpf_map *ops)
@@ -23,7 +24,7 @@ int trace_size_tables(const struct cairn_trace *t, struct bpf_map *sites, struct
  * Writes a table that the BPF program only reads; the map's memory is shared with us for that
  * moment.
  */
-static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
+int trace_fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t mapped = (n_bytes + page - 1) / page * page;
@@ -49,6 +50,15 @@ static void tell_return(const struct cairn_trace *t, const struct trace_site *si
 	entry->returns = TRACE_RETURNS | (program->has_condition ? TRACE_RETURNS_IF : 0);
 }
 
+static void tell_short(const struct cairn_trace *t, const struct trace_site *site,
+		       struct trace_site_entry *entry)
+{
+	struct trace_short ignored;
+
+	entry->is_short = aggregate_shorten(t, site->pub.program, &ignored);
+	entry->short_at = site->pub.program;
+}
+
 static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 {
 	SCOPE_FREE struct trace_site_entry *entries = calloc(t->sites.n, sizeof(*entries));
@@ -70,13 +80,15 @@ static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 			.is_signed = t->probes.p[site->pub.probe]->is_signed};
 		if (site->follows)
 			tell_return(t, site, &entries[i]);
+		else if (t->aggregates)
+			tell_short(t, site, &entries[i]);
 	}
-	return fill_table(map, entries, t->sites.n * sizeof(*entries));
+	return trace_fill_table(map, entries, t->sites.n * sizeof(*entries));
 }
 
 int trace_fill_tables(const struct cairn_trace *t, struct bpf_map *sites, struct bpf_map *ops)
 {
-	int e = fill_table(ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
+	int e = trace_fill_table(ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
 
 	return e ? e : fill_sites(t, sites);
 }

@@ -3,7 +3,7 @@
  * Hits that are summed up in maps (abi.h); part of trace.bpf.c
  *
  * A hit takes a slot, lets the fetch program write numbers and key into it, finds the cells of the
- * key, and adds to them.
+ * key, and adds to them. Hits whose values need registers only have a shorter way (short.bpf.h).
  *
  * Why slots: a program of user probes may be preempted, and may sleep, so that one buffer per
  * processor would be overwritten by the next hit there. A slot belongs to one hit. When the slots
@@ -290,6 +290,8 @@ static __always_inline void update_all(__u64 *cells, const char *rec,
 	}
 }
 
+#include "short.bpf.h"
+
 static __noinline int aggregate(char *rec, const struct trace_site_entry *entry, __u32 faults)
 {
 	__u32 is_other = *(volatile __u32 *)&epoch & 1;
@@ -321,6 +323,8 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
                                                                                                    \
 		if (!entry)                                                                        \
 			return 0;                                                                  \
+		if (!with_stack && plan.n_key <= TRACE_SHORT_KEY && entry->is_short)               \
+			return short_hit(ctx, entry);                                              \
 		slot = take_slot(&w);                                                              \
 		if (!slot) {                                                                       \
 			count(entry->probe, LOST);                                                 \
