@@ -13,12 +13,14 @@
 static void show_thread(const struct cairn_profile_thread *t, int64_t sum, const char *unit,
 			const struct style *style)
 {
+	/* A name may be empty, and other tools' samples may have no thread. */
+	const char *none = t->n_threads ? "\"\"" : "(not said)", *name = *t->name ? t->name : none;
 	char self[PROFILE_VALUE_MAX];
 
 	profile_value_text(unit, t->self, self);
 	say(stdout, "%12s %6.2f%% %7zu  ", self, profile_percent(t->self, sum), t->n_threads);
 	fputs(style->name, stdout);
-	say_name(stdout, *t->name ? t->name : "(not said)");
+	say_name(stdout, name);
 	fputs(style->off, stdout);
 	putchar('\n');
 }

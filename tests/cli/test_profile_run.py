@@ -514,6 +514,49 @@ def everything_that_runs_is_sampled():
     expect(shown == [(str(t["threads"]), t["name"]) for t in threads], shown, threads)
 
 
+RENAMED = """\
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+static long used(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+__attribute__((noinline)) void burn(void)
+{
+	for (long begin = used(); used() - begin < 300000000;)
+		for (int i = 0; i < 20000; i++) sink += i;
+}
+int main(int argc, char **argv)
+{
+	const char *names[] = {"one", "two", "three", argv[0]};
+	for (int i = argv[1][0] - '0'; i < 3; i++) {
+		prctl(PR_SET_NAME, names[i]);
+		burn();
+		if (argc > 2 && i < 2)
+			execl(argv[0], argv[0], i ? "2" : "1", "again", NULL);
+	}
+	return 0;
+}
+"""
+
+
+@claim_each("prctl", "exec")
+def the_time_of_a_thread_is_that_of_the_name_that_it_had(how):
+    need_root()
+    again = ["again"] if how == "exec" else []
+    path = compile_c("renamed", RENAMED, flags=("-O2", "-g"))
+    r = profile("-c", " ".join((path, "0", *again)), "-F", "999", "--json", "--no-kernel",
+                "-o", path_of("renamed.json"))
+    expect(r.status == 0, r)
+    times = {t["name"]: t["self"] for t in summary(r)["threads"]}
+    expect(all(0.2e9 < times.get(name, 0) < 0.4e9 for name in ("one", "two", "three")), times)
+    expect(sum(times.values()) == summary(r)["sum"], times)
+
+
 def on_terminal(*words):
     """(exit status, what was written) of cairn profile with a terminal as its standard error."""
     need_root()

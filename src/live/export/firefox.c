@@ -340,12 +340,21 @@ static const char *process_name(const struct firefox *f, const struct firefox_th
 	return t->name;
 }
 
+static void put_thread_name(struct writer *w, const struct firefox_thread *t)
+{
+	char number[40] = "all threads";
+
+	if (t->tid)
+		snprintf(number, sizeof(number), "thread %" PRId64, t->tid);
+	put_text(w, *t->name ? t->name : number);
+}
+
 static void put_thread(struct writer *w, const struct firefox_thread *t)
 {
 	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 	      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":",
 	      w->out);
-	put_text(w, *t->name ? t->name : "all threads");
+	put_thread_name(w, t);
 	fprintf(w->out, ",\"isMainThread\":%s,\"pid\":\"%" PRId64 "\",\"tid\":%" PRId64 ",",
 		t->pid == t->tid ? "true" : "false", t->pid, t->tid);
 	if (*process_name(w->f, t)) {

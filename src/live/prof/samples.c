@@ -70,28 +70,47 @@ static uint8_t state_of(struct prof_samples *s, const struct prof_sample *r)
 	return PROF_WEIGHED;
 }
 
+/* What samples that are counted as one have in common. */
+struct prof_same {
+	uint32_t stack, pid, tid, state;
+	char comm[16];
+};
+
+static bool is_same(const struct prof_count *c, const struct prof_same *k)
+{
+	return c->stack == k->stack && c->pid == k->pid && c->tid == k->tid &&
+	       c->state == k->state && !memcmp(c->comm, k->comm, sizeof(c->comm));
+}
+
+/* The count of such samples, new or not; NULL: out of memory. */
+static struct prof_count *count_of(struct prof_samples *s, const struct prof_same *k)
+{
+	uint64_t key = map_hash_bytes(k, sizeof(*k)), number;
+	struct prof_count *c;
+
+	for (; map_get(&s->count_ids, key, &number); key++)
+		if (is_same(&s->counts.p[number], k))
+			return &s->counts.p[number];
+	c = VEC_PUSH(&s->counts);
+	if (!c || map_put(&s->count_ids, key, s->counts.n - 1) < 0)
+		return NULL;
+	*c = (struct prof_count){
+		.stack = k->stack, .pid = k->pid, .tid = k->tid, .state = (uint8_t)k->state};
+	memcpy(c->comm, k->comm, sizeof(c->comm));
+	return c;
+}
+
 static int count(struct prof_samples *s, uint32_t stack, const struct prof_sample *r)
 {
 	uint8_t state = state_of(s, r);
 	uint64_t weight = state == PROF_WEIGHED ? r->weight : 0;
-	uint32_t parts[] = {stack, r->pid, r->tid, state};
-	uint64_t key = map_hash_bytes(parts, sizeof(parts)), number;
-	struct prof_count *c = NULL;
+	struct prof_same same = {stack, r->pid, r->tid, state, ""};
+	struct prof_count *c;
 
-	for (; map_get(&s->count_ids, key, &number) && !c; key++) {
-		c = &s->counts.p[number];
-		if (c->stack != stack || c->pid != r->pid || c->tid != r->tid || c->state != state)
-			c = NULL;
-	}
-	if (!c) {
-		c = VEC_PUSH(&s->counts);
-		if (!c || map_put(&s->count_ids, key, s->counts.n - 1) < 0)
-			return -ENOMEM;
-		*c = (struct prof_count){
-			.stack = stack, .pid = r->pid, .tid = r->tid, .state = state};
-	}
-	memcpy(c->comm, r->comm, sizeof(c->comm));
-	c->comm[sizeof(c->comm) - 1] = 0;
+	memcpy(same.comm, r->comm, strnlen(r->comm, sizeof(same.comm) - 1));
+	c = count_of(s, &same);
+	if (!c)
+		return -ENOMEM;
 	c->n++;
 	c->weight += weight;
 	s->n_states[state]++;

@@ -24,12 +24,12 @@ struct prof_stack {
 	uint32_t site;        /* as of struct prof_sample */
 };
 
-/* All samples of one stack in one thread. */
+/* All samples of one stack in one thread, while it had one name. */
 struct prof_count {
 	uint32_t stack; /* index */
 	uint32_t pid, tid;
 	uint8_t state; /* enum prof_state: of those that are not weighed the weight is 0 */
-	char comm[16]; /* the last one; ends with NUL */
+	char comm[16]; /* the rest is NUL, and so is the last byte */
 	uint64_t n, weight;
 };
 
