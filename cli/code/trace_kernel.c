@@ -107,8 +107,9 @@ void trace_kernel_summary(const struct cairn_trace_stats *stats)
 			    "does not count them (Linux 6.7 does)\n");
 	if (stats->returns_missed)
 		say(stderr,
-		    "the kernel did not report %s: it follows only so many calls of a function at "
-		    "a time\n",
+		    "the kernel did not report %s, of all processes: it follows only so many calls "
+		    "of a function at a time, 10 or twice the number of processors; they are free "
+		    "where the function does not sleep\n",
 		    cairn_counted(stats->returns_missed, "return").text);
 	if (stats->n_unloaded)
 		say(stderr,

@@ -361,7 +361,8 @@ static void returns_text(const struct cairn_trace_counts *counts, bool of_kernel
 		 "whose return the kernel did not report"},
 		{offsetof(struct cairn_trace_counts, unfinished),
 		 "still running at the end, or their thread ended",
-		 "still running at the end, or their return was not reported"},
+		 "still running at the end, or their return was not reported: the kernel follows "
+		 "some 10 calls of a function at a time, those of other processes, too"},
 		{offsetof(struct cairn_trace_counts, too_deep), "nested too deep to be followed",
 		 "beyond those that are followed at a time"},
 		{offsetof(struct cairn_trace_counts, apart),

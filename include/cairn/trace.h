@@ -908,8 +908,9 @@ struct cairn_trace_stats {
 	uint64_t given_up_ns;      /* the probes were removed */
 	/*
 	 * Of kernel probes with $ret or $duration: returns that the kernel did not report, as it
-	 * follows only so many calls of a function at a time. They are among unwound and
-	 * unfinished. Known unless missed_unknown.
+	 * follows only so many calls of a function at a time. They are of all processes, and also of
+	 * calls that did not meet the condition; those of the trace are among unwound and unfinished.
+	 * Known unless missed_unknown.
 	 */
 	uint64_t returns_missed;
 };

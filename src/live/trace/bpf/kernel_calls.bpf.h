@@ -13,7 +13,8 @@
  * The kernel has some instances for the returns of each function. When they are all in use, a
  * return is not reported, and the call stays in the table. It is forgotten, and counted, when
  * another call of the function has the same frame. So the entry looks for such a call even if it is
- * not wanted itself.
+ * not wanted itself. Those of threads that have ended are never found again: where there is no room,
+ * the table forgets what was used least recently.
  *
  * A function that is called by a jump (a tail call) has the frame of the function that jumped, and
  * another site.
@@ -29,7 +30,7 @@ struct kernel_call_key {
 /* What a call is before its entry is noted. */
 const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
 
-#define ERROR_FULL (-7) /* -E2BIG */
+#define ERROR_NO_ROOM (-12) /* -ENOMEM: none can be forgotten */
 
 /*
  * make_kernel_call_N() makes a call that is not there; NULL: there is no room, which is counted.
@@ -42,7 +43,7 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
 		char record[size];                                                                 \
 	};                                                                                         \
 	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                               \
 		__uint(max_entries, TRACE_KERNEL_CALLS(size));                                     \
 		__type(key, struct kernel_call_key);                                               \
 		__type(value, struct kernel_call_##size);                                          \
@@ -76,7 +77,7 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
                                                                                                    \
 		if (!e)                                                                            \
 			return find_kernel_call_##size(frame, site);                               \
-		count(entry->probe, e == ERROR_FULL ? TOO_DEEP : LOST);                            \
+		count(entry->probe, e == ERROR_NO_ROOM ? TOO_DEEP : LOST);                            \
 		return NULL;                                                                       \
 	}                                                                                          \
 	static __always_inline int begin_kernel_call_##size(                                       \
