@@ -6,6 +6,7 @@ are loaded later."""
 import contextlib
 import json
 import os
+import shutil
 import re
 import shutil
 import signal
@@ -164,6 +165,15 @@ def the_name_of_the_program_that_a_process_runs_is_a_path():
         expect(run(CAIRN, *words, name + ":tick").status == 0)
         r = run(CAIRN, *words, name + "x:tick")
         expect(r.status != 0 and f"{name}x:tick" in r.err, r)
+        # A line of a function that has the program's name, not a line of the program.
+        r = run(CAIRN, *words, name + ":5")
+        expect("of which function" not in r.err, r)
+    copy = os.path.join(folder(), "replaced")
+    shutil.copy(program(), copy)
+    with ticking(path=copy) as one:
+        os.unlink(copy)
+        r = trace("--json", "-p", one.pid, "-n", "3", "replaced:tick")
+        expect(r.status == 0 and pids_of(r) == {one.pid}, r)
     r = run(CAIRN, "trace", "--dry-run", "-c", program(), name + ":tick")
     expect(r.status == 0 and f"1 site in {program()}" in r.out, r)
     expect("which file?" in run(CAIRN, "trace", "--dry-run", name + ":tick").err)

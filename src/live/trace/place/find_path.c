@@ -422,28 +422,32 @@ static int path_of_executables(struct cairn_trace *t, struct found_path *ret, st
 	return e;
 }
 
-/* The path of a process's program, if it has that name. NULL: it has another one, or is replaced. */
-static const char *program_of(struct cairn_trace *t, int pid, const char *name)
+/* Whether it runs a program of that name, also one that was deleted since. */
+static bool runs(int pid, const char *name)
 {
+	static const char deleted[] = " (deleted)";
 	char link[32], exe[PATH_BYTES];
 
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	ssize_t n = readlink(link, exe, sizeof(exe) - 1);
 	if (n < 0)
-		return NULL;
+		return false;
 	exe[n] = 0;
-	return strcmp(base_name(exe), name) ? NULL : arena_strdup(&t->arena, exe);
+	const char *base = base_name(exe);
+	size_t n_name = strlen(name);
+	return !strncmp(base, name, n_name) && (!base[n_name] || !strcmp(base + n_name, deleted));
 }
 
-const char *path_of_program(struct cairn_trace *t, const char *name)
+bool path_is_program(const struct cairn_trace *t, const char *name)
 {
-	const char *path = NULL;
+	bool is_it = t->opts.exe && !strcmp(base_name(t->opts.exe), name);
 
-	if (t->opts.exe && !strcmp(base_name(t->opts.exe), name))
-		return t->opts.exe;
-	for (size_t i = 0; i < t->n_traced && !path; i++)
-		path = program_of(t, t->traced[i].pid, name);
-	return path;
+	for (size_t i = 0; i < t->n_traced; i++) {
+		is_it = runs(t->traced[i].pid, name);
+		if (!is_it)
+			return false;
+	}
+	return is_it;
 }
 
 int find_path(struct cairn_trace *t, const char *name, struct found_path *ret,

@@ -22,11 +22,11 @@ int find_path(struct cairn_trace *t, const char *name, struct found_path *ret,
 	      struct cairn_err *err);
 
 /*
- * path_of_program - "nginx", where a traced process or the command runs /usr/sbin/nginx
+ * path_is_program - whether it is the name of what runs: "nginx", of /usr/sbin/nginx
  *
- * NULL: none does.
+ * True if all traced processes, or the command, run a program of that name.
  */
-const char *path_of_program(struct cairn_trace *t, const char *name);
+bool path_is_program(const struct cairn_trace *t, const char *name);
 /* By its name: NAME.so, NAME.so.N. */
 bool path_looks_like_library(const char *name);
 /*

@@ -7,7 +7,7 @@
  *
  * The first part is PATH when it starts with / or ., when it looks like a library (NAME.so,
  * NAME.so.N), when a file of that name is there and is ELF, or when it is the name of the program
- * that a traced process runs. So "server:handle" means the program and "server.c:handle" the source.
+ * that the traced processes run. So "server:handle" means the program and "server.c:handle" the source.
  * "::" belongs to a C++ name and separates nothing.
  *
  * find_path.c has the file that PATH means.
@@ -48,10 +48,13 @@ static int split(struct cairn_trace *t, const char *head, const char **ret_path,
 	const char *path = arena_strndup(&t->arena, head, (size_t)(colon - head));
 	if (!path)
 		return -ENOMEM;
-	if (path[0] != '/' && path[0] != '.' && !path_looks_like_library(path) &&
-	    !path_is_elf(path) && !(path = path_of_program(t, path)))
+	bool is_path = path[0] == '/' || path[0] == '.' || path_looks_like_library(path) ||
+		       path_is_elf(path);
+	/* "main:5" is a line of a function. */
+	bool is_line = colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+	if (!is_path && (is_line || !path_is_program(t, path)))
 		return 0;
-	*ret_path = path;
+	*ret_path = is_path ? path : NULL;
 	*ret_spec = colon + 1;
 	return 0;
 }
