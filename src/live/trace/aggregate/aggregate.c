@@ -42,7 +42,7 @@ static int unknown_key(const char *by, const struct expr *e, struct cairn_err *e
 {
 	return probe_error(err, -EINVAL, by, e->at,
 			   "there is no %s; there are $pid, $tid, $comm, $cpu, $cgroup, $site, "
-			   "$caller and $stack",
+			   "$caller, $stack, $ret and $duration",
 			   e->name);
 }
 

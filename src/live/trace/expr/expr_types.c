@@ -213,8 +213,11 @@ static int no_known(const struct check *c, const struct expr *e)
 					  "$uid", "$cgroup", "$ret",  "$duration"};
 	struct near_names near = {.max = 1};
 
-	if (!strcmp(e->name, "$site"))
-		return WRONG(c, e, "$site is a key of --by, alone");
+	if (!strcmp(e->name, "$site") || !strcmp(e->name, "$caller"))
+		return WRONG(c, e, "%s is a key of --by, alone", e->name);
+	if (!strcmp(e->name, "$stack"))
+		return WRONG(c, e,
+			     "$stack is a key of --by, alone; --stack shows it under each event");
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		near_offer(&near, all[i], near_rank(e->name, all[i]));
 	if (near.n)
