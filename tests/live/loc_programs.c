@@ -107,10 +107,9 @@ static void print_times(struct bpf_object *object)
 }
 
 static int hold(struct bpf_object *object, const struct wanted *wanted, int n, char **command,
-		int prints)
+		int prints, struct ring_buffer *ring)
 {
-	int records = bpf_object__find_map_fd_by_name(object, "records"), status;
-	struct ring_buffer *ring = ring_buffer__new(records, on_record, NULL, NULL);
+	int status;
 
 	for (int i = 0; i < n; i++)
 		if (attach_one(object, &wanted[i]))
@@ -127,7 +126,6 @@ static int hold(struct bpf_object *object, const struct wanted *wanted, int n, c
 	if (run(command) != status)
 		return 5;
 	ring_buffer__consume(ring);
-	ring_buffer__free(ring);
 	return status ? 6 : 0;
 }
 
@@ -135,6 +133,7 @@ int main(int argc, char **argv)
 {
 	struct wanted wanted[WANTED_MAX];
 	int n = 0, option, prints = 0, status;
+	struct ring_buffer *ring;
 	struct bpf_object *object;
 	struct cairn_err err = {0};
 
@@ -151,7 +150,10 @@ int main(int argc, char **argv)
 	object = bpf_object__open(argv[optind]);
 	if (!object || bpf_object__load(object))
 		return 77;
-	status = hold(object, wanted, n, argv + optind + 1, prints);
+	ring = ring_buffer__new(bpf_object__find_map_fd_by_name(object, "records"), on_record, NULL,
+				NULL);
+	status = hold(object, wanted, n, argv + optind + 1, prints, ring);
+	ring_buffer__free(ring);
 	bpf_object__close(object);
 	cairn_loc_unregister();
 	return status;

@@ -14,7 +14,8 @@ sys.path.insert(
 
 import loc_calls  # noqa: E402
 # noqa: E402
-from claims import BUILD, SOURCE, Skip, claim, claim_each, expect, folder, main, need, need_root, run
+from claims import (BUILD, SOURCE, Skip, claim, claim_each, claim_plainly, expect, folder, main, need,
+                    need_root, run)
 
 HOLDER = os.path.join(BUILD, "tests", "live", "loc_programs")
 
@@ -253,7 +254,7 @@ def a_copy_without_the_second_argument_has_the_first():
     expect(r.status == 0 and len(r.lines()) == 2 and not r.err, r)
 
 
-@claim
+@claim_plainly
 def the_example_of_the_document_prints_what_it_shows():
     need_root()
     for tool in ("pkg-config", "clang", "cc"):

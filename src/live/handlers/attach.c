@@ -203,7 +203,7 @@ int loc_attach(const struct bpf_program *prog, const char *target,
 		return err_set(err, -EINVAL, "program %s is not loaded", bpf_program__name(prog));
 	e = attach(&a, ret, err);
 	links_detach(&a.links);
-	VEC_FREE(&a.links.fds);
+	links_fini(&a.links);
 	rows_fini(&a.rows);
 	cairn_trace_close(a.trace);
 	return e;

@@ -134,6 +134,5 @@ int link_bundle(struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
 	*ret_id = link_id(l);
 	while (l->fds.n)
 		close(l->fds.p[--l->fds.n]);
-	VEC_FREE(&l->fds);
 	return e ? err_set(err, e, "making a bpf_link: %s", strerror(-e)) : 0;
 }

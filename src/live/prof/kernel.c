@@ -512,7 +512,7 @@ void prof_kernel_free(struct prof_kernel *k)
 	prof_kernel_stop(k);
 	VEC_FREE(&k->events);
 	VEC_FREE(&k->links);
-	VEC_FREE(&k->probe_links.fds);
+	links_fini(&k->probe_links);
 	ring_buffer__free(k->ring);
 	profile_bpf__destroy(k->bpf);
 }

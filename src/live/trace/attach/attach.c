@@ -390,3 +390,9 @@ void links_detach(struct trace_links *l)
 	while (l->fds.n)
 		close(l->fds.p[--l->fds.n]);
 }
+
+void links_fini(struct trace_links *l)
+{
+	VEC_FREE(&l->fds);
+	VEC_FREE(&l->roles);
+}

@@ -76,5 +76,7 @@ struct links_missed links_missed(const struct trace_links *l);
 
 /* Closes them; the programs stay. */
 void links_detach(struct trace_links *l);
+/* Frees what is noted of them. Closes nothing. */
+void links_fini(struct trace_links *l);
 
 #endif

@@ -731,8 +731,7 @@ void kernel_free(struct trace_kernel *k)
 	kernel_detach(k);
 	ring_buffer__free(k->ring);
 	trace_bpf__destroy(k->bpf);
-	VEC_FREE(&k->links.fds);
-	VEC_FREE(&k->links.roles);
+	links_fini(&k->links);
 	free(k->space);
 	free(k);
 }
