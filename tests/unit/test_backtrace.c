@@ -90,7 +90,9 @@ static void assert_same(void)
 
 /* ---- frames of many kinds ---- */
 
-static NOINLINE int recurse(int depth, void (*then)(void))
+/* Its address is that of no return: before it there is no call that never returns, but nops. */
+static NOINLINE __attribute__((patchable_function_entry(8, 8))) int recurse(int depth,
+									    void (*then)(void))
 {
 	volatile char pad[24];
 	pad[0] = (char)depth;
@@ -526,6 +528,9 @@ static uint64_t random_u64(void)
 	return random_state;
 }
 
+/* Data that are no code's: a frame may be looked for in them, and beside them. */
+static uint64_t zeros[4096];
+
 /*
  * What overwrites: noise, addresses of code that is not after a call, of data, of nothing, and of
  * the stack: of the part that is overwritten, since elsewhere the return addresses of calls long
@@ -541,7 +546,7 @@ static uint64_t random_word(uint64_t stack, uint64_t size)
 	case 2:
 		return (uint64_t)(uintptr_t)recurse;
 	case 3:
-		return (uint64_t)(uintptr_t)&random_state;
+		return (uint64_t)(uintptr_t)&zeros[128];
 	case 4:
 		return random_u64() >> 17;
 	default:
