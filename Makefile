@@ -23,8 +23,7 @@ NINJA ?= ninja
 
 ifeq ($(SAN),1)
 BUILD ?= build-san
-# Optimised less: half of the time to compile, and less is optimised away of what they watch.
-SETUP = -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+SETUP = -Db_sanitize=address,undefined -Db_lundef=false
 # A function called through a wrong pointer type and the like must end the test, not print and go
 # on.
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
