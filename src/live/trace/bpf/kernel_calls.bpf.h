@@ -77,7 +77,7 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
                                                                                                    \
 		if (!e)                                                                            \
 			return find_kernel_call_##size(frame, site);                               \
-		count(entry->probe, e == ERROR_NO_ROOM ? TOO_DEEP : LOST);                            \
+		count(entry->probe, e == ERROR_NO_ROOM ? TOO_DEEP : LOST);                         \
 		return NULL;                                                                       \
 	}                                                                                          \
 	static __always_inline int begin_kernel_call_##size(                                       \
