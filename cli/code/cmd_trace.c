@@ -18,7 +18,6 @@
 #include "say.h"
 #include "shared_opts.h"
 #include "sidecar.h"
-#include "stack.h"
 #include "style.h"
 #include "trace.h"
 #include "trace_aggregate.h"

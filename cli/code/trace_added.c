@@ -55,7 +55,7 @@ static void report_found(const char *text, const struct cairn_trace_probe *probe
 		    slash ? slash + 1 : file, probe->function->decl_line);
 }
 
-/* What is not seen of it, or not known. */
+/* Its limits: calls that are not seen, and parameters that are not known. */
 static void report_limits(struct session *session, const char *text,
 			  const struct cairn_trace_probe *probe)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of samples that do not say a thread. */
+/* The name in samples that do not say a thread. */
 static const char no_name[] = "";
 
 struct threads {

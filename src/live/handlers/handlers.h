@@ -69,11 +69,11 @@ void table_drop(const struct loc_table *table, uint32_t first);
 /*
  * link_bundle - a link that ends all descriptors when it is destroyed
  *
- * @fds  of @l; they are taken over, also on failure
+ * @l       its descriptors stay the caller's; the link has others of the same
  * @ret_id  the kernel's number of the first link
  * Returns 0; -ENOMEM, -EMFILE, or the errors of bpf(2), perf_event_open(2) and sendmsg(2).
  */
-int link_bundle(struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
+int link_bundle(const struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
 		struct cairn_err *err);
 
 /* ---- attach.c ---- */

@@ -126,13 +126,11 @@ static int bundle(const struct trace_links *l, struct bpf_link **ret)
 	return e;
 }
 
-int link_bundle(struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
+int link_bundle(const struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
 		struct cairn_err *err)
 {
 	int e = bundle(l, ret);
 
 	*ret_id = link_id(l);
-	while (l->fds.n)
-		close(l->fds.p[--l->fds.n]);
 	return e ? err_set(err, e, "making a bpf_link: %s", strerror(-e)) : 0;
 }

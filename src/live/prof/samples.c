@@ -70,7 +70,7 @@ static uint8_t state_of(struct prof_samples *s, const struct prof_sample *r)
 	return PROF_WEIGHED;
 }
 
-/* What samples that are counted as one have in common. */
+/* Samples that are counted as one have all this in common. */
 struct prof_same {
 	uint32_t stack, pid, tid, state;
 	char comm[16];

@@ -70,7 +70,7 @@ static bool take_condition(struct reading *in, struct trace_short_value *v)
 	return true;
 }
 
-/* Of a stored value the low bytes count. False if it was cut to fewer, which has another sign. */
+/* The low bytes of a stored value count. False if it was cut to fewer, which has another sign. */
 static bool cut_to_store(struct trace_short_value *v, uint32_t n_bytes)
 {
 	uint8_t how = cut_to(n_bytes, false);

@@ -71,7 +71,7 @@ static inline enum link_follows links_follow_site(const struct trace_probe *p,
  */
 int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err *err);
 
-/* What kernel probes have missed so far. */
+/* The hits and returns that kernel probes have missed so far. */
 struct links_missed links_missed(const struct trace_links *l);
 
 /* Closes them; the programs stay. */

@@ -27,7 +27,7 @@ struct kernel_call_key {
 	__u64 site;
 };
 
-/* What a call is before its entry is noted. */
+/* The value of a call before its entry is noted. */
 const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
 
 #define ERROR_NO_ROOM (-12) /* -ENOMEM: none can be forgotten */

@@ -31,7 +31,7 @@ static __noinline __u64 called_value(const struct pt_regs *ctx, const struct tra
 	return short_value(ctx, s);
 }
 
-/* What the kernel knows of the hit, where the plan wants it. */
+/* Puts the keys that the kernel knows of the hit, if the plan has them. */
 static __noinline int put_known(__u64 *key, struct pt_regs *ctx)
 {
 	__u32 key_at = plan.n_numbers * 8;
@@ -138,7 +138,7 @@ static __always_inline int add_short(struct pt_regs *ctx, const struct trace_sit
 	return 0;
 }
 
-/* Where only some of the sites have short programs. */
+/* Called if only some of the sites have short programs. */
 static __noinline int short_hit(struct pt_regs *ctx, const struct trace_site_entry *entry)
 {
 	return add_short(ctx, entry);
@@ -151,7 +151,7 @@ static __always_inline const struct trace_site_entry *site_of_short(struct pt_re
 	return bpf_map_lookup_elem(&sites, &site);
 }
 
-/* Where all have. Calls of functions take time of each hit, so that it makes few. */
+/* The program if all have. Calls of functions take time of each hit, so that it makes few. */
 SEC("uprobe")
 int all_short(struct pt_regs *ctx)
 {

@@ -2,7 +2,7 @@
 /*
  * The values of short programs (abi.h)
  *
- * Of the kernel's and of tests alike: abi.h, binary.bpf.h, struct pt_regs and opaque() come before.
+ * The kernel's program and a test include it: abi.h, binary.bpf.h, struct pt_regs and opaque() come before it.
  */
 #ifndef TRACE_SHORT_VALUE_BPF_H
 #define TRACE_SHORT_VALUE_BPF_H

@@ -62,7 +62,8 @@ static bool is_version_of(const char *file, const char *name, size_t n_name)
 }
 
 /*
- * Of libssl.so, libssl.so.3 and libssl.so.3.0: the shortest with a version, which programs ask for.
+ * Whether it is the better of two names: the shortest with a version, which programs ask for, as of
+ * libssl.so, libssl.so.3 and libssl.so.3.0.
  * The one without is for the linker.
  */
 static bool is_better(const char *file, const char *than)
