@@ -631,7 +631,10 @@ def pypys_frames_are_left_by_the_way_to_their_return():
     with Running(need("pypy3"), script) as p:
         time.sleep(4)
         sizes, ends, n_jit = [], [], 0
-        for thread, sp, read in stops_of(p.pid, n_stops):
+        # Two frames of its code, one above the other, are rare: a few stops may show none.
+        for thread, sp, read in stops_of(p.pid, 20 * n_stops):
+            if len(ends) >= n_stops and sizes:
+                break
             frames = thread["frames"]
             n_jit += frames[0]["path"] is None or any(f["path"] is None for f in frames)
             ends.append(thread["end"] if any(f["path"] is None for f in frames) else "assumed")
@@ -646,7 +649,7 @@ def pypys_frames_are_left_by_the_way_to_their_return():
                 expect(is_call(read(pc - 7, 7)), f)
                 if i > 1 and frames[i - 1]["path"] is None and frames[i - 2]["path"] is None:
                     sizes.append(slot - last)
-    expect(n_jit >= n_stops / 2 and set(ends) == {"assumed"}, n_jit, ends)
+    expect(n_jit >= len(ends) / 2 and set(ends) == {"assumed"}, n_jit, ends)
     # Helpers that PyPy's code calls have 8 bytes, or none, and a return address.
     expect(sizes and set(sizes) <= {8, 16, 192}, sizes)
 
