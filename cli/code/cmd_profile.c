@@ -27,6 +27,9 @@
 /* Longer than the tables of a compiler take on a machine that has nothing else to do. */
 #define PREPARE_NS UINT64_C(2000000000)
 
+/* A start on a machine with time to spare takes a tenth of a second, or two with large tables. */
+#define STARVED_SECONDS 4
+
 #define HZ_DEFAULT     99
 #define WINDOW_DEFAULT 60
 #define KEEP_DEFAULT   60
@@ -389,6 +392,37 @@ static int name_and_report(const struct profile_values *v, struct profile_run *r
 	return pushed != STATUS_YES ? pushed : r;
 }
 
+/*
+ * Among hundreds of busy programs this one has a small share of the processors, too, and its start
+ * takes as many times longer. @since_ns: when it began, of clock_now_ns().
+ */
+static void say_if_starved(uint64_t since_ns)
+{
+	double wall = (double)(clock_now_ns() - since_ns) / 1e9;
+	struct timespec own;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+	double cpu = (double)own.tv_sec + (double)own.tv_nsec / 1e9;
+	if (wall > STARVED_SECONDS && cpu < wall / 5)
+		fprintf(stderr,
+			"cairn: sampling began after %.0f s, %.1f s of them on a processor: others "
+			"had the rest; `nice -n -10 cairn profile` begins sooner\n",
+			wall, cpu);
+}
+
+/* Tables first: what runs already is unwound from the first sample on. */
+static int begin(const struct profile_run *run, struct cairn_err *err)
+{
+	int r = profile_prepare(run->prof, err);
+
+	r = r ? r : cairn_prof_start(run->prof, err);
+	if (r)
+		return r;
+	profile_event_sites(run->prof);
+	say_if_starved(run->since_ns);
+	return 0;
+}
+
 static int run_continuous(const struct profile_values *v, struct profile_run *run)
 {
 	char *title = title_of(v);
@@ -397,11 +431,8 @@ static int run_continuous(const struct profile_values *v, struct profile_run *ru
 					  .out = &v->out,
 					  .title = title ? title : "cairn profile"};
 	struct cairn_err err = {0};
-	int r = profile_prepare(run->prof, &err);
+	int r = begin(run, &err);
 
-	r = r ? r : cairn_prof_start(run->prof, &err);
-	if (!r)
-		profile_event_sites(run->prof);
 	r = r < 0 ? fail_err(r, &err, STATUS_USAGE)
 		  : profile_windows_run(run, &windows, v->seconds, v->json);
 	free(title);
@@ -413,11 +444,8 @@ static int run_all(const struct profile_values *v, struct profile_run *run)
 {
 	struct cairn_err err = {0}, stop_err = {0};
 	uint64_t start;
-	int r = profile_prepare(run->prof, &err), stopped, status;
+	int r = begin(run, &err), stopped, status;
 
-	r = r ? r : cairn_prof_start(run->prof, &err);
-	if (!r)
-		profile_event_sites(run->prof);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	start = clock_now_ns();
@@ -460,7 +488,8 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 	enum cairn_prof_event event =
 		v->off_cpu ? CAIRN_PROF_OFF_CPU : profile_event_of(v->event, &event_text);
 	struct profile_sidecars sidecars = {.wish = v->wish, .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct profile_run run = {.hz = profile_event_has_rate(event)
+	struct profile_run run = {.since_ns = clock_now_ns(),
+				  .hz = profile_event_has_rate(event)
 						? (v->hz ? (unsigned int)v->hz : HZ_DEFAULT)
 						: 0,
 				  .n_top = v->top ? v->top : 20,

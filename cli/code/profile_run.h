@@ -16,6 +16,7 @@ struct profile_run {
 	struct profile_threads threads;
 	size_t type;       /* of the profile's values, that is shown */
 	unsigned int hz;   /* 0: each event is a sample */
+	uint64_t since_ns; /* when it was opened, of clock_now_ns() */
 	double seconds;    /* from start to stop */
 	size_t n_top;      /* functions to show */
 	bool fail_on_loss; /* then losses are an exit status */

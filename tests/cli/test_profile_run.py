@@ -696,5 +696,27 @@ def a_full_disk_keeps_the_summary_and_the_other_files():
     expect("function" in r.out and folded(good), r)
 
 
+def has_maps(pid):
+    """Whether it has begun to load its BPF programs."""
+    with contextlib.suppress(OSError):
+        fds = f"/proc/{pid}/fd"
+        return any("bpf" in os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds))
+    return False
+
+
+@claim
+def a_start_that_others_held_up_is_told():
+    need_root()
+    p = subprocess.Popen([CAIRN, "profile", "-c", "sleep 0.1"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    while p.poll() is None and not has_maps(p.pid):
+        time.sleep(0.001)
+    p.send_signal(signal.SIGSTOP)
+    time.sleep(4.5)
+    p.send_signal(signal.SIGCONT)
+    _, err = p.communicate()
+    expect(p.returncode in (0, 1) and "sampling began after" in err and "nice -n -10" in err, err)
+
+
 if __name__ == "__main__":
     main()
