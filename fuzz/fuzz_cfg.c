@@ -3,8 +3,8 @@
  * Bytes taken for the code of a function with inlined copies
  *
  * The input is a byte for each end of the ranges of two copies, one for where an entry is said to
- * be, then code. Whatever jumps where, the copies must be judged, and their places lie in the
- * function.
+ * be, then code. Whatever jumps where, the copies must be judged, and their places and ends lie in
+ * the function. Tables of jumps lie in the code, too.
  */
 #include "fuzz.h"
 
@@ -16,6 +16,7 @@
 #include "dwarf/constants.h"
 #include "dwarf_builder.h"
 #include "elf/elf.h"
+#include "sites/copy_exits.h"
 
 enum { START = 0x1000, HEAD = 5, CODE_MAX = 256 };
 
@@ -66,6 +67,26 @@ static void check(const struct cairn_function *f, size_t n)
 	}
 }
 
+static void check_ends(struct cairn_sites *sites, const struct cairn_function *f, size_t n)
+{
+	struct copy_ends *ends;
+	struct arena arena = {0};
+	if (copy_ends_new(sites, &ends) < 0)
+		return;
+	for (uint32_t i = 0; i < f->n_sites; i++) {
+		struct copy_exits exits;
+		const char *why;
+		if (f->sites[i].kind != CAIRN_SITE_INLINED ||
+		    copy_ends_find(ends, f, &f->sites[i], &arena, &exits, &why) < 0 || why)
+			continue;
+		assert(exits.n);
+		for (uint32_t k = 0; k < exits.n; k++)
+			assert(exits.p[k].at.v >= START && exits.p[k].at.v < START + n);
+	}
+	arena_fini(&arena);
+	copy_ends_free(ends);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_binary *bin;
@@ -78,8 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	uint8_t *file = db_finish(db, &n);
 	if (binary_open_mem(file, n, "input", &bin, NULL) == 0) {
 		if (cairn_sites_open(bin, NULL, &sites, NULL) == 0) {
-			if (cairn_sites_find(sites, "callee", &found, NULL) == 1)
+			if (cairn_sites_find(sites, "callee", &found, NULL) == 1) {
 				check(found.p[0], size - HEAD);
+				check_ends(sites, found.p[0], size - HEAD);
+			}
 			cairn_sites_close(sites);
 		}
 		cairn_binary_close(bin);
@@ -96,6 +119,14 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 					0x07, 0xe8, 0,    0,    0,    0,    0x66, 0x90, 0xc3};
 	static const uint8_t gcc[] = {4,    12,   2,    4,    8,    0x74, 0x06, 0x31, 0xc0,
 				      0x89, 0x07, 0xc3, 0x90, 0x31, 0xc0, 0xeb, 0xf6};
+	/* A table of two targets; then cmp, ja, lea of it, movslq, add, jmp; then the targets. */
+	static const uint8_t table[HEAD + 54] = {
+		8,    53,   0,    1,    8,    0x30, 0,    0,    0,    0x33, 0,    0,
+		0,    0x83, 0xff, 0x01, 0x77, 0x28, 0x89, 0xf8, 0x48, 0x8d, 0x15, 0xea,
+		0xff, 0xff, 0xff, 0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0, 0xff, 0xe0,
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x31, 0xc0, 0x90, 0x89, 0x07, 0xc3};
 	put(clang, sizeof(clang));
+	put(table, sizeof(table));
 	put(gcc, sizeof(gcc));
 }

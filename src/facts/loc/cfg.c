@@ -299,6 +299,41 @@ static int list_jumps(struct cfg *g)
 
 /* ---- paths ---- */
 
+static size_t first_edge(const struct cfg *g, uint32_t from)
+{
+	size_t first = SEARCH((size_t)0, g->edges.n, i, g->edges.p[i].from < from);
+
+	return first;
+}
+
+bool cfg_is_known_jump(const struct cfg *g, uint32_t i)
+{
+	size_t first = first_edge(g, i);
+
+	return first < g->edges.n && g->edges.p[first].from == i;
+}
+
+uint32_t cfg_indirect_target(const struct cfg *g, uint32_t i, uint32_t n)
+{
+	size_t at;
+
+	if (!cfg_is_known_jump(g, i))
+		return n < g->orphans.n ? g->orphans.p[n] : GRAPH_NONE;
+	at = first_edge(g, i) + n;
+	return at < g->edges.n && g->edges.p[at].from == i ? g->edges.p[at].to : GRAPH_NONE;
+}
+
+uint32_t cfg_indirect_before(const struct cfg *g, uint32_t i, uint32_t n)
+{
+	size_t first = SEARCH((size_t)0, g->edges_to.n, k, g->edges_to.p[k].to < i);
+	size_t end = SEARCH(first, g->edges_to.n, k, g->edges_to.p[k].to == i);
+
+	if (n < end - first)
+		return g->edges_to.p[first + n].from;
+	n -= (uint32_t)(end - first);
+	return g->v.p[i].is_orphan && n < g->indirect.n ? g->indirect.p[n] : GRAPH_NONE;
+}
+
 uint32_t cfg_before(const struct cfg *g, uint32_t i, uint32_t *k)
 {
 	uint32_t n_jumps = g->jumps_to[i + 1] - g->jumps_to[i];
@@ -310,8 +345,7 @@ uint32_t cfg_before(const struct cfg *g, uint32_t i, uint32_t *k)
 	uint32_t n = (*k)++ - 1;
 	if (n < n_jumps)
 		return g->jumps[g->jumps_to[i] + n];
-	n -= n_jumps;
-	return g->v.p[i].is_orphan && n < g->indirect.n ? g->indirect.p[n] : GRAPH_NONE;
+	return cfg_indirect_before(g, i, n - n_jumps);
 }
 
 int cfg_spread(const struct cfg *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit,
@@ -324,8 +358,9 @@ int cfg_spread(const struct cfg *g, const uint32_t *from, size_t n, uint8_t *mar
 		rc = VEC_ADD(&todo, from[i]) ? 0 : -ENOMEM;
 	while (todo.n && !rc) {
 		uint32_t i = todo.p[--todo.n], k = 0, s;
-		bool skip = g->v.p[i].is_indirect && orphans_done;
-		orphans_done |= g->v.p[i].is_indirect;
+		bool is_unknown = g->v.p[i].is_indirect && !cfg_is_known_jump(g, i);
+		bool skip = is_unknown && orphans_done;
+		orphans_done |= is_unknown;
 		while (!skip && !rc && (s = cfg_next(g, i, &k)) != GRAPH_NONE) {
 			if (marks[s] & bit || (within && !(marks[s] & within)) ||
 			    marks[s] & without)
@@ -341,7 +376,7 @@ int cfg_spread(const struct cfg *g, const uint32_t *from, size_t n, uint8_t *mar
 int cfg_may_come_back(struct cfg *g, uint32_t i)
 {
 	/* The targets of indirect jumps are not known. */
-	if (g->indirect.n)
+	if (g->indirect.n || g->edges.n)
 		return 1;
 	if (!g->has_jump_back)
 		return 0;
@@ -351,7 +386,7 @@ int cfg_may_come_back(struct cfg *g, uint32_t i)
 
 int cfg_is_reached(struct cfg *g, uint32_t i)
 {
-	if (!g->indirect.n) {
+	if (!g->indirect.n && !g->edges.n) {
 		int rc = g->is_loops_known ? 0 : cfg_find_loops(g);
 		return rc ? rc : g->v.p[i].is_reached;
 	}
@@ -384,8 +419,9 @@ int cfg_number(struct cfg *g)
 		 * Only the first indirect jump that the walk meets leads to the orphans: else the
 		 * cost would be their product.
 		 */
-		bool skip = g->v.p[i].is_indirect && orphans_done && top->k == 0;
-		orphans_done |= g->v.p[i].is_indirect;
+		bool is_unknown = g->v.p[i].is_indirect && !cfg_is_known_jump(g, i);
+		bool skip = is_unknown && orphans_done && top->k == 0;
+		orphans_done |= is_unknown;
 		uint32_t s = skip ? GRAPH_NONE : cfg_next(g, i, &top->k);
 		if (s == GRAPH_NONE) {
 			g->v.p[i].order = --left;
@@ -478,7 +514,7 @@ static struct cfg *empty_graph(struct cfg *old)
 	if (!g)
 		return NULL;
 	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n =
-		g->by_order.n = g->found.n = g->ends.n = 0;
+		g->by_order.n = g->found.n = g->ends.n = g->edges.n = g->edges_to.n = 0;
 	g->is_numbered = g->is_loops_known = g->is_packed_known = g->has_line0 = g->has_jump_back =
 		false;
 	g->positions = NULL;
@@ -518,6 +554,8 @@ void cfg_free(struct cfg *g)
 	VEC_FREE(&g->by_order);
 	VEC_FREE(&g->found);
 	VEC_FREE(&g->ends);
+	VEC_FREE(&g->edges);
+	VEC_FREE(&g->edges_to);
 	free(g->jumps);
 	free(g->jumps_to);
 	free(g);

@@ -4,7 +4,8 @@
  *
  * It answers questions about paths: flow.c follows registers, this file follows control. The edges
  * of a direct jump or branch are exact. An indirect jump is assumed to go to every instruction that
- * nothing else leads to; a call is assumed to return.
+ * nothing else leads to, unless cfg_find_tables() has found its targets; a call is assumed to
+ * return.
  */
 #ifndef LOC_CFG_H
 #define LOC_CFG_H
@@ -20,7 +21,7 @@ struct cfg_insn {
 	uint32_t target; /* of a direct jump or branch within the function; else GRAPH_NONE */
 	uint32_t order;  /* cfg_number(); UINT32_MAX when nothing leads there */
 	uint8_t len;
-	bool is_indirect; /* an indirect jump: goes to all of cfg.orphans */
+	bool is_indirect; /* an indirect jump: goes to all of cfg.orphans, or has cfg.edges */
 	bool is_branch;   /* a direct jump or branch, wherever it goes */
 	bool is_target;   /* of a direct jump or branch */
 	bool is_call;
@@ -55,11 +56,17 @@ struct cfg_call {
 	uint64_t to; /* the address that is called */
 };
 
+struct cfg_edge {
+	uint32_t from, to;
+};
+
 struct cfg {
 	VEC(struct cfg_insn) v; /* in order of address */
 	/* no known path reaches them: targets of indirect jumps, landing pads */
 	VEC(uint32_t) orphans;
-	VEC(uint32_t) indirect;     /* the indirect jumps */
+	VEC(uint32_t) indirect; /* the indirect jumps, without those that have edges */
+	/* cfg_find_tables(): of indirect jumps, by both ends */
+	VEC(struct cfg_edge) edges, edges_to;
 	VEC(struct cfg_call) calls; /* direct ones, in order of address */
 	/*
 	 * Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up
@@ -102,6 +109,23 @@ int cfg_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr 
 void cfg_free(struct cfg *g);
 
 /*
+ * cfg_find_tables - find the targets of the indirect jumps that are switches' (jump_tables.c)
+ *
+ * Before cfg_number(). Jumps whose targets are found are no more in cfg.indirect; their edges are
+ * what cfg_next() and cfg_before() say.
+ * Returns 0 or -ENOMEM.
+ * Cost: decodes the instructions before each jump; it may go back through all of the function to
+ * where the table's address is taken.
+ */
+int cfg_find_tables(const struct elf *code, struct cfg *g);
+
+/* Whether an indirect jump has edges. */
+bool cfg_is_known_jump(const struct cfg *g, uint32_t i);
+/* The @n-th target of an indirect jump, and the @n-th one that leads to @i; GRAPH_NONE: no more. */
+uint32_t cfg_indirect_target(const struct cfg *g, uint32_t i, uint32_t n);
+uint32_t cfg_indirect_before(const struct cfg *g, uint32_t i, uint32_t n);
+
+/*
  * cfg_number - number the instructions so that, loops aside, each has a higher number than those
  * before it
  *
@@ -122,7 +146,7 @@ int cfg_may_come_back(struct cfg *g, uint32_t i);
 /* Whether that is known to be not so without further work. */
 static inline bool cfg_is_straight(const struct cfg *g, uint32_t i)
 {
-	return !g->indirect.n &&
+	return !g->indirect.n && !g->edges.n &&
 	       (!g->has_jump_back || (g->is_loops_known && !g->v.p[i].is_in_loop));
 }
 
@@ -169,7 +193,7 @@ static inline uint32_t cfg_next(const struct cfg *g, uint32_t i, uint32_t *k)
 		return insn->next;
 	if (*k == 1 && (*k = 2, insn->target != GRAPH_NONE))
 		return insn->target;
-	return insn->is_indirect && *k - 2 < g->orphans.n ? g->orphans.p[(*k)++ - 2] : GRAPH_NONE;
+	return insn->is_indirect ? cfg_indirect_target(g, i, (*k)++ - 2) : GRAPH_NONE;
 }
 
 /* cfg_before - the predecessors of an instruction, one by one, as cfg_next() */

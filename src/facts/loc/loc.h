@@ -18,6 +18,7 @@
  *	code.c           the instructions of one function, one by one
  *	flow.c           the registers that still hold their values at the function's entry
  *	cfg.c            the instructions of one function and the edges between them
+ *	jump_tables.c    where the jumps of switches lead
  *	loops.c          the instructions that are in a loop
  *	text.c           locations and reasons as text
  */

@@ -19,7 +19,8 @@
  *
  * A call that is left by an exit has its end there, whatever the path. What can go wrong is refused:
  *
- *  - An exit is not seen: an indirect jump inside; a jump into another function, which then goes on
+ *  - An exit is not seen: an indirect jump inside, unless it is a switch whose table is found
+ *    (loc/jump_tables.c); a jump into another function, which then goes on
  *    with the call; a landing pad, to which an exception leads; a site that is hit without a call,
  *    or is not the only one (count caveats).
  *  - The exit is too early: the end of the copy was merged with that of another copy of the
@@ -208,12 +209,14 @@ static int enter_container(struct copy_ends *e, uint64_t body)
 	if (cfg_new(e->env.code, &e->function, e->entry, &e->g) < 0 ||
 	    (!e->has_callees && find_callees(e) < 0))
 		return -ENOMEM;
+	if (e->g && (cfg_find_tables(e->env.code, e->g) < 0 || cfg_number(e->g) < 0))
+		return -ENOMEM;
 	e->body = body;
 	if (!e->g)
 		return 0;
 	e->may_land = may_land(e);
 	e->may_land_anywhere = e->may_land && dw_unit_may_throw_anywhere(e->function.unit);
-	return cfg_number(e->g);
+	return 0;
 }
 
 static int clear_marks(struct copy_ends *e)
@@ -362,6 +365,17 @@ static bool may_take_long(const struct copy_ends *e, const struct cfg_insn *insn
 	       decoded.has_rep;
 }
 
+/* Whether it may lead back to the caller's code inside. */
+static bool goes_back(const struct copy_ends *e, uint32_t i)
+{
+	uint32_t k = 0, s;
+
+	while ((s = cfg_next(e->g, i, &k)) != GRAPH_NONE)
+		if (s <= i && is_inside(e, s) && !(e->marks[s] & OWN))
+			return true;
+	return false;
+}
+
 /* Of the caller's code inside only straight pieces are let through. */
 static void check_gap(struct copy_ends *e, uint32_t i)
 {
@@ -373,7 +387,7 @@ static void check_gap(struct copy_ends *e, uint32_t i)
 		refuse_at(e, "the caller's code is mixed with it, and has a call", i);
 	else if (may_take_long(e, insn))
 		refuse_at(e, "the caller's code is mixed with it, and may wait or repeat", i);
-	else if (insn->target <= i && is_inside(e, insn->target) && !(e->marks[insn->target] & OWN))
+	else if (goes_back(e, i))
 		refuse_at(e, "the caller's code is mixed with it, and has a loop", i);
 }
 
@@ -420,13 +434,13 @@ static void leave_by(struct copy_ends *e, uint32_t i)
 	uint32_t k = 0, s;
 
 	check_gap(e, i);
-	if (insn->is_indirect)
+	if (insn->is_indirect && !cfg_is_known_jump(e->g, i))
 		refuse_at(e, "it has a jump whose targets are not known,", i);
 	else if (insn->is_branch && insn->target == GRAPH_NONE)
 		refuse_at(e, "it goes on in another function by the jump", i);
 	else if ((insn->is_call && e->may_land) || e->may_land_anywhere)
 		refuse(e, "an exception may be caught in the function around it");
-	else if (insn->next == GRAPH_NONE && insn->target == GRAPH_NONE)
+	else if (!insn->is_indirect && insn->next == GRAPH_NONE && insn->target == GRAPH_NONE)
 		add_end(e, i);
 	while (!is_done(e) && (s = cfg_next(e->g, i, &k)) != GRAPH_NONE)
 		if (s == e->site || !is_inside(e, s))
