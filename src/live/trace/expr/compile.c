@@ -17,31 +17,13 @@
  * type, so that comparisons need no sizes. Narrower results are cut and extended after each
  * operator that can overflow.
  */
-#include "trace/expr/compile.h"
+#include "trace/expr/operand.h"
 
 #include "trace/expr/global.h"
 
 #include <string.h>
 
 #include <cairn/kernel.h>
-
-enum state { LOCATED, MEMORY, SCALAR };
-
-struct operand {
-	enum state state;
-	const struct cairn_location *loc; /* LOCATED */
-	uint64_t param_bytes;             /* LOCATED: size of the whole parameter */
-	int64_t off;                      /* bytes */
-	uint32_t type;
-	uint32_t bit_shift, bit_size; /* bit-field, from off */
-};
-
-#define TRY(x)                                                                                     \
-	do {                                                                                       \
-		enum cairn_unavailable why_ = (x);                                                 \
-		if (why_ != CAIRN_AVAILABLE)                                                       \
-			return why_;                                                               \
-	} while (0)
 
 /*
  * A file that is compiled several times, with other macros, may declare other parameters each time.
@@ -199,7 +181,7 @@ static enum cairn_unavailable load_piece(struct compiler *c, const struct cairn_
 }
 
 /* acc = the operand's @n bytes, at most 8. */
-static enum cairn_unavailable load_bytes(struct compiler *c, const struct operand *o, uint64_t n)
+enum cairn_unavailable operand_load(struct compiler *c, const struct operand *o, uint64_t n)
 {
 	enum cairn_unavailable why;
 	uint64_t off;
@@ -216,7 +198,7 @@ static enum cairn_unavailable load_bytes(struct compiler *c, const struct operan
 }
 
 /* acc = the operand's address; a value in a register has none. */
-static enum cairn_unavailable load_address(struct compiler *c, const struct operand *o)
+enum cairn_unavailable operand_address(struct compiler *c, const struct operand *o)
 {
 	enum cairn_unavailable why;
 	uint64_t off;
@@ -238,9 +220,6 @@ static enum cairn_unavailable load_address(struct compiler *c, const struct oper
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable compile_path(struct compiler *c, const struct expr *e,
-					   struct operand *ret);
-
 static bool is_array(const struct compiler *c, uint32_t type)
 {
 	return cairn_types_get(c->types, cairn_types_resolve(c->types, type))->kind ==
@@ -252,15 +231,13 @@ static enum cairn_unavailable follow(struct compiler *c, struct operand *o)
 {
 	if (o->state != SCALAR && is_array(c, o->type))
 		return CAIRN_AVAILABLE;
-	TRY(load_bytes(c, o, 8));
+	TRY(operand_load(c, o, 8));
 	*o = (struct operand){.state = MEMORY};
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp);
-
 /* A temporary for a value that is needed later; all in use: the program counts as full. */
-static bool has_temp(struct compiler *c, unsigned int temp)
+bool operand_has_temp(struct compiler *c, unsigned int temp)
 {
 	if (temp < FETCH_TEMPS)
 		return true;
@@ -282,10 +259,10 @@ static void check_bound(struct compiler *c, unsigned int temp, uint64_t n_elemen
 }
 
 /* acc = the address of an array's first element, or a pointer's value. */
-static enum cairn_unavailable load_base(struct compiler *c, struct operand *o)
+enum cairn_unavailable operand_base(struct compiler *c, struct operand *o)
 {
-	return o->state != SCALAR && is_array(c, o->type) ? load_address(c, o)
-							  : load_bytes(c, o, 8);
+	return o->state != SCALAR && is_array(c, o->type) ? operand_address(c, o)
+							  : operand_load(c, o, 8);
 }
 
 /* a[b] with an index that is computed first. */
@@ -294,16 +271,16 @@ static enum cairn_unavailable compile_index(struct compiler *c, const struct exp
 {
 	unsigned int temp = c->temp;
 
-	if (!has_temp(c, temp))
+	if (!operand_has_temp(c, temp))
 		return CAIRN_AVAILABLE;
-	TRY(generate(c, e->b, temp));
+	TRY(operand_value(c, e->b, temp));
 	if (e->n_elements)
 		check_bound(c, temp, e->n_elements);
 	fetch_emit_imm(c->program, FETCH_MUL, (int64_t)e->stride);
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
 	c->temp = temp + 1;
-	TRY(compile_path(c, e->a, ret));
-	TRY(load_base(c, ret));
+	TRY(operand_of_path(c, e->a, ret));
+	TRY(operand_base(c, ret));
 	c->temp = temp;
 	struct fetch_op *op = fetch_emit(c->program, FETCH_ADD);
 	op->flags = FETCH_F_FILE;
@@ -312,11 +289,11 @@ static enum cairn_unavailable compile_index(struct compiler *c, const struct exp
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable compile_path(struct compiler *c, const struct expr *e,
-					   struct operand *ret)
+enum cairn_unavailable operand_of_path(struct compiler *c, const struct expr *e,
+				       struct operand *ret)
 {
 	if (!e->is_path) {
-		TRY(generate(c, e, c->temp));
+		TRY(operand_value(c, e, c->temp));
 		*ret = (struct operand){.state = SCALAR};
 		return CAIRN_AVAILABLE;
 	}
@@ -326,15 +303,15 @@ static enum cairn_unavailable compile_path(struct compiler *c, const struct expr
 	case EXPR_NAME:
 		return name_operand(c, e, ret);
 	case EXPR_ADDRESS:
-		TRY(compile_path(c, e->a, ret));
-		TRY(load_address(c, ret));
+		TRY(operand_of_path(c, e->a, ret));
+		TRY(operand_address(c, ret));
 		*ret = (struct operand){.state = SCALAR};
 		return CAIRN_AVAILABLE;
 	case EXPR_MEMBER:
-		TRY(compile_path(c, e->a, ret));
+		TRY(operand_of_path(c, e->a, ret));
 		break;
 	default: /* ARROW, INDEX, DEREF: the checker lets nothing else through */
-		TRY(compile_path(c, e->a, ret));
+		TRY(operand_of_path(c, e->a, ret));
 		TRY(follow(c, ret));
 	}
 	if (e->kind == EXPR_INDEX)
@@ -369,8 +346,8 @@ static enum cairn_unavailable store_piece(struct compiler *c, const struct cairn
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable store_located(struct compiler *c, struct operand o,
-					    const struct value_layout *layout)
+enum cairn_unavailable operand_store(struct compiler *c, struct operand o,
+				     const struct value_layout *layout)
 {
 	uint32_t done = 0, start = (uint32_t)o.off;
 
@@ -396,114 +373,13 @@ static enum cairn_unavailable store_string(struct compiler *c, struct operand *o
 	struct fetch_op *op;
 
 	/* An array's bytes start at its address; a pointer's value is that address. */
-	TRY(load_base(c, o));
+	TRY(operand_base(c, o));
 	op = fetch_emit(c->program, FETCH_STORE);
 	op->out = layout->out;
 	op->size = STRING_POINTER_BYTES;
 	op = fetch_emit(c->program, FETCH_STRING);
 	op->out = layout->out + STRING_POINTER_BYTES;
 	op->size = (uint8_t)__builtin_ctz(layout->n_bytes);
-	return CAIRN_AVAILABLE;
-}
-
-/* ---- values that are elsewhere, by a recipe ---- */
-
-enum { TEMP_VALUE = FETCH_TEMP, TEMP_COUNT, TEMP_POINTER };
-
-/* The byte at @off of the value's state says so. */
-static void store_state(struct compiler *c, const struct value_layout *layout, uint32_t off)
-{
-	fetch_emit(c->program, FETCH_CONST)->imm = 1;
-	fetch_emit_store(c->program, layout->state + off, 1);
-}
-
-/* acc = the word at @off of the value; one in memory is at temporary 0. */
-static enum cairn_unavailable load_word(struct compiler *c, const struct operand *o, uint64_t off)
-{
-	struct operand word = *o;
-
-	if (o->state == MEMORY) {
-		fetch_emit(c->program, FETCH_REG)->reg = TEMP_VALUE;
-		word.off = 0;
-	}
-	word.off += (int64_t)off;
-	return load_bytes(c, &word, 8);
-}
-
-/* The number of bytes in a temporary, the pointer in acc. */
-static enum cairn_unavailable load_target(struct compiler *c, const struct operand *o,
-					  const struct recipe_at *at)
-{
-	const struct recipe *recipe = &at->recipe;
-	struct fetch_op *op;
-
-	TRY(load_word(c, o, at->off + recipe->ptr));
-	fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_POINTER;
-	TRY(load_word(c, o, at->off + recipe->count));
-	if (recipe->count_is_end) {
-		op = fetch_emit(c->program, FETCH_SUB);
-		op->flags = FETCH_F_FILE;
-		op->reg = TEMP_POINTER;
-	} else if (recipe->element_bytes > 1) {
-		fetch_emit_imm(c->program, FETCH_MUL, (int64_t)recipe->element_bytes);
-	}
-	fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_COUNT;
-	fetch_emit(c->program, FETCH_REG)->reg = TEMP_POINTER;
-	return CAIRN_AVAILABLE;
-}
-
-static enum cairn_unavailable store_target(struct compiler *c, const struct operand *o,
-					   const struct target_layout *t)
-{
-	TRY(load_target(c, o, &t->is));
-	struct fetch_op *op = fetch_emit(c->program, FETCH_BYTES);
-	op->reg = TEMP_COUNT;
-	op->out = t->out;
-	op->size = t->log;
-	return CAIRN_AVAILABLE;
-}
-
-/* The value, which goes into the record as any other. */
-static enum cairn_unavailable store_around(struct compiler *c, struct operand *o,
-					   const struct value_layout *layout)
-{
-	if (o->state == LOCATED)
-		return store_located(c, *o, layout);
-	if (o->state == SCALAR)
-		return CAIRN_UNAVAIL_UNSUPPORTED;
-	fetch_emit_imm(c->program, FETCH_ADD, o->off);
-	o->off = 0;
-	fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_VALUE;
-	fetch_emit_copy(c->program, layout->out, layout->n_bytes);
-	return CAIRN_AVAILABLE;
-}
-
-/* A target that cannot be read leaves the others. */
-static enum cairn_unavailable store_targets(struct compiler *c, const struct expr *e,
-					    const struct value_layout *layout, uint32_t value)
-{
-	struct fetch_program *p = c->program;
-	uint32_t from = p->n, begins[TARGETS_MAX + 1];
-	struct operand o = {0};
-
-	c->temp = 0;
-	/* First of all: the path to the value may not be readable. */
-	fetch_emit(p, FETCH_CONST);
-	fetch_emit_store(p, layout->state, 8);
-	TRY(compile_path(c, e, &o));
-	TRY(store_around(c, &o, layout));
-	store_state(c, layout, 0);
-	for (uint32_t i = 0; i < layout->n_targets; i++) {
-		begins[i] = p->n;
-		fetch_barrier(p);
-		TRY(store_target(c, &o, &layout->targets[i]));
-		store_state(c, layout, 1 + i);
-	}
-	begins[layout->n_targets] = p->n;
-	fetch_barrier(p);
-	fetch_close_value(p, from, value);
-	for (uint32_t i = 0; i < layout->n_targets; i++)
-		fetch_close_part(p, begins[i], begins[i + 1]);
 	return CAIRN_AVAILABLE;
 }
 
@@ -519,7 +395,7 @@ static enum cairn_unavailable store_operand(struct compiler *c, struct operand *
 	if (!layout->n_bytes)
 		return CAIRN_UNAVAIL_UNSUPPORTED;
 	if (o->state == LOCATED)
-		return store_located(c, *o, layout);
+		return operand_store(c, *o, layout);
 	fetch_emit_imm(c->program, FETCH_ADD, o->off);
 	fetch_emit_copy(c->program, layout->out, layout->n_bytes);
 	return CAIRN_AVAILABLE;
@@ -531,12 +407,12 @@ static enum cairn_unavailable store_bytes(struct compiler *c, const struct expr 
 {
 	struct operand o = {0};
 
-	TRY(generate(c, n_bytes, 0));
+	TRY(operand_value(c, n_bytes, 0));
 	fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_VALUE;
 	fetch_emit_store(c->program, layout->out + 8u, 8);
 	c->temp = 1;
-	TRY(compile_path(c, e, &o));
-	TRY(load_base(c, &o));
+	TRY(operand_of_path(c, e, &o));
+	TRY(operand_base(c, &o));
 	/* Not as one operation with what is before, which would leave acc alone. */
 	struct fetch_op *op = fetch_emit(c->program, FETCH_STORE);
 	op->out = layout->out;
@@ -563,14 +439,14 @@ enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, b
 
 	fetch_barrier(c->program);
 	if (layout->n_targets) {
-		enum cairn_unavailable missing = store_targets(c, e, layout, value);
+		enum cairn_unavailable missing = recipes_store(c, e, layout, value);
 		c->program->n = missing == CAIRN_AVAILABLE ? c->program->n : from;
 		return missing;
 	}
 	c->temp = 0;
 	if (is_string && e->kind != EXPR_NAME)
 		forget_address(c, layout);
-	enum cairn_unavailable why = compile_path(c, e, &o);
+	enum cairn_unavailable why = operand_of_path(c, e, &o);
 
 	if (why == CAIRN_AVAILABLE)
 		why = store_operand(c, &o, is_string, layout);
@@ -604,11 +480,11 @@ static enum cairn_unavailable load_path(struct compiler *c, const struct expr *e
 	const struct cairn_type *t;
 	uint32_t bits, shift = 0;
 
-	TRY(compile_path(c, e, &o));
+	TRY(operand_of_path(c, e, &o));
 	if (e->is_address)
 		return CAIRN_AVAILABLE;
 	if (is_array(c, e->type))
-		return load_address(c, &o);
+		return operand_address(c, &o);
 	t = cairn_types_get(c->types, cairn_types_resolve(c->types, e->type));
 	bits = (uint32_t)(t->size ? t->size * 8 : 64);
 	if (o.bit_size) {
@@ -617,7 +493,7 @@ static enum cairn_unavailable load_path(struct compiler *c, const struct expr *e
 	}
 	if (bits + shift > 64)
 		return CAIRN_UNAVAIL_UNSUPPORTED;
-	TRY(load_bytes(c, &o, (bits + shift + 7) / 8));
+	TRY(operand_load(c, &o, (bits + shift + 7) / 8));
 	if (bits == 64)
 		return CAIRN_AVAILABLE;
 	if (shift || bits % 8) {
@@ -712,19 +588,19 @@ static enum cairn_unavailable generate_operands(struct compiler *c, const struct
 	enum fetch_code code = machine_code(e->op, to.is_unsigned);
 
 	if (e->b->kind == EXPR_INT) {
-		TRY(generate(c, e->a, temp));
+		TRY(operand_value(c, e->a, temp));
 		convert(c, arith_of(e->a), to);
 		fetch_emit_imm(c->program, code,
 			       (int64_t)(convert_constant(e->b->value, to) * scale_of(e, e->b)));
 		return CAIRN_AVAILABLE;
 	}
-	if (!has_temp(c, temp))
+	if (!operand_has_temp(c, temp))
 		return CAIRN_AVAILABLE;
-	TRY(generate(c, e->b, temp));
+	TRY(operand_value(c, e->b, temp));
 	convert(c, arith_of(e->b), to);
 	multiply(c, scale_of(e, e->b));
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
-	TRY(generate(c, e->a, temp + 1));
+	TRY(operand_value(c, e->a, temp + 1));
 	convert(c, arith_of(e->a), to);
 	multiply(c, scale_of(e, e->a));
 	struct fetch_op *op = fetch_emit(c->program, code);
@@ -749,8 +625,8 @@ static enum cairn_unavailable generate_string(struct compiler *c, const struct e
 
 	c->temp = temp;
 	if (!is_comm) {
-		TRY(compile_path(c, e->a, &o));
-		TRY(load_base(c, &o));
+		TRY(operand_of_path(c, e->a, &o));
+		TRY(operand_base(c, &o));
 	}
 	memcpy(text, e->b->name, e->b->n_bytes);
 	fetch_emit(c->program, FETCH_STREQ)->flags = is_comm ? FETCH_F_COMM : 0;
@@ -762,144 +638,13 @@ static enum cairn_unavailable generate_string(struct compiler *c, const struct e
 	return CAIRN_AVAILABLE;
 }
 
-/* ---- floats ---- */
-
-#define FLOAT_SIGN     (UINT64_C(1) << 63)
-#define FLOAT_INFINITY UINT64_C(0x7ff0000000000000)
-
-/*
- * acc = a number that is in the order of the floats: their bits without the sign, negated if there
- * was one, so that 0 and -0 are one. And temp = whether it is a number at all. @infinity has the
- * bits of infinity; those of a float are in the upper half.
- */
-static enum cairn_unavailable load_float(struct compiler *c, const struct expr *e,
-					 unsigned int temp, uint64_t infinity)
-{
-	struct fetch_program *p = c->program;
-	struct operand o = {0};
-	uint64_t size = cairn_types_size(c->types, e->type);
-	struct fetch_op *op;
-
-	c->temp = temp;
-	TRY(compile_path(c, e, &o));
-	TRY(load_bytes(c, &o, size));
-	if (size == sizeof(float))
-		fetch_emit_imm(p, FETCH_SHL, 32);
-	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
-	fetch_emit_imm(p, FETCH_AND, (int64_t)~FLOAT_SIGN);
-	fetch_emit_imm(p, FETCH_ULE, (int64_t)infinity);
-	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
-	fetch_emit(p, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
-	fetch_emit_imm(p, FETCH_AND, (int64_t)~FLOAT_SIGN);
-	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 2);
-	fetch_emit(p, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
-	fetch_emit_imm(p, FETCH_SAR, 63);
-	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + 1);
-	op = fetch_emit(p, FETCH_XOR);
-	op->flags = FETCH_F_FILE;
-	op->reg = (uint8_t)(FETCH_TEMP + temp + 2);
-	op = fetch_emit(p, FETCH_SUB);
-	op->flags = FETCH_F_FILE;
-	op->reg = (uint8_t)(FETCH_TEMP + temp + 1);
-	fetch_barrier(p);
-	return CAIRN_AVAILABLE;
-}
-
-static int64_t order_of_bits(uint64_t bits)
-{
-	int64_t magnitude = (int64_t)(bits & ~FLOAT_SIGN);
-
-	return bits & FLOAT_SIGN ? -magnitude : magnitude;
-}
-
-/*
- * The order of a constant beside a float of 4 bytes. One between two floats becomes the lower one,
- * and the comparison the one that then means the same. False: nothing is equal to it.
- */
-static bool order_beside_float(double v, enum fetch_code *op, int64_t *ret)
-{
-	float f = (float)v;
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	*ret = order_of_bits((uint64_t)bits << 32);
-	if ((double)f == v)
-		return true;
-	/* The order of the next lower float. */
-	if ((double)f > v)
-		*ret -= INT64_C(1) << 32;
-	*op = *op == FETCH_LT ? FETCH_LE : *op;
-	*op = *op == FETCH_GE ? FETCH_GT : *op;
-	return *op != FETCH_EQ && *op != FETCH_NE;
-}
-
-/* acc, the order of a float, compared with a constant; what a NaN is to it comes after. */
-static void compare_constant(struct compiler *c, const struct expr *e, bool is_double)
-{
-	enum fetch_code op = e->op;
-	int64_t order;
-	double v;
-
-	memcpy(&v, &e->b->value, sizeof(v));
-	if (is_double)
-		order = order_of_bits(e->b->value);
-	else if (!order_beside_float(v, &op, &order)) {
-		fetch_emit(c->program, FETCH_CONST)->imm = op == FETCH_NE;
-		return;
-	}
-	fetch_emit_imm(c->program, op, order);
-}
-
-/* A NaN is unequal to everything, also to itself, and neither less nor greater. */
-static void apply_nan(struct compiler *c, const struct expr *e, unsigned int temp)
-{
-	struct fetch_program *p = c->program;
-	bool is_unequal = e->op == FETCH_NE;
-
-	if (is_unequal)
-		fetch_emit_imm(p, FETCH_EQ, 0);
-	struct fetch_op *op = fetch_emit(p, FETCH_AND);
-	op->flags = FETCH_F_FILE;
-	op->reg = (uint8_t)(FETCH_TEMP + temp);
-	if (is_unequal)
-		fetch_emit_imm(p, FETCH_EQ, 0);
-}
-
-/* Temporaries: whether b is a number, its order, whether a is one, and two for the making. */
-static enum cairn_unavailable generate_floats(struct compiler *c, const struct expr *e,
-					      unsigned int temp)
-{
-	enum { B_IS_NUMBER, B_ORDER, A_IS_NUMBER, N_TEMPS = A_IS_NUMBER + 3 };
-	struct fetch_program *p = c->program;
-	bool is_double = cairn_types_size(c->types, e->a->type) == sizeof(double);
-	uint64_t infinity = is_double ? FLOAT_INFINITY : UINT64_C(0x7f80000000000000);
-
-	if (!has_temp(c, temp + N_TEMPS - 1))
-		return CAIRN_AVAILABLE;
-	if (e->b->kind == EXPR_FLOAT) {
-		TRY(load_float(c, e->a, temp, infinity));
-		compare_constant(c, e, is_double);
-		apply_nan(c, e, temp);
-		return CAIRN_AVAILABLE;
-	}
-	TRY(load_float(c, e->b, temp + B_IS_NUMBER, infinity));
-	fetch_emit(p, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp + B_ORDER);
-	TRY(load_float(c, e->a, temp + A_IS_NUMBER, infinity));
-	struct fetch_op *op = fetch_emit(p, e->op);
-	op->flags = FETCH_F_FILE;
-	op->reg = (uint8_t)(FETCH_TEMP + temp + B_ORDER);
-	apply_nan(c, e, temp + A_IS_NUMBER);
-	apply_nan(c, e, temp + B_IS_NUMBER);
-	return CAIRN_AVAILABLE;
-}
-
 static enum cairn_unavailable generate_binary(struct compiler *c, const struct expr *e,
 					      unsigned int temp)
 {
 	if (e->is_string)
 		return generate_string(c, e, temp);
 	if (e->a->is_float)
-		return generate_floats(c, e, temp);
+		return floats_compare(c, e, temp);
 	struct arith to = common(e);
 	TRY(generate_operands(c, e, to, temp));
 	if (e->op < FETCH_EQ)
@@ -913,10 +658,10 @@ static enum cairn_unavailable generate_binary(struct compiler *c, const struct e
 static enum cairn_unavailable generate_chain(struct compiler *c, const struct expr *e,
 					     unsigned int temp)
 {
-	TRY(generate(c, e->a, temp));
+	TRY(operand_value(c, e->a, temp));
 	uint32_t jump = c->program->n;
 	fetch_emit(c->program, e->kind == EXPR_AND ? FETCH_JZ : FETCH_JNZ);
-	TRY(generate(c, e->b, temp));
+	TRY(operand_value(c, e->b, temp));
 	if (!c->program->full)
 		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
 	fetch_barrier(c->program);
@@ -936,20 +681,20 @@ static void land(struct compiler *c, uint32_t jump)
 static enum cairn_unavailable generate_choice(struct compiler *c, const struct expr *e,
 					      unsigned int temp)
 {
-	if (!has_temp(c, temp))
+	if (!operand_has_temp(c, temp))
 		return CAIRN_AVAILABLE;
-	TRY(generate(c, e->a, temp));
+	TRY(operand_value(c, e->a, temp));
 	uint32_t to_c = c->program->n;
 	fetch_emit(c->program, FETCH_JZ);
 	fetch_barrier(c->program);
-	TRY(generate(c, e->b, temp + 1));
+	TRY(operand_value(c, e->b, temp + 1));
 	convert(c, arith_of(e->b), arith_of(e));
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
 	fetch_emit(c->program, FETCH_CONST)->imm = 0;
 	uint32_t to_end = c->program->n;
 	fetch_emit(c->program, FETCH_JZ);
 	land(c, to_c);
-	TRY(generate(c, e->c, temp + 1));
+	TRY(operand_value(c, e->c, temp + 1));
 	convert(c, arith_of(e->c), arith_of(e));
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
 	land(c, to_end);
@@ -962,7 +707,7 @@ static enum cairn_unavailable generate_choice(struct compiler *c, const struct e
 static enum cairn_unavailable generate_cast(struct compiler *c, const struct expr *e,
 					    unsigned int temp)
 {
-	TRY(generate(c, e->a, temp));
+	TRY(operand_value(c, e->a, temp));
 	if (e->is_bool)
 		fetch_emit_imm(c->program, FETCH_NE, 0);
 	else if (e->cast_bytes < 8)
@@ -971,7 +716,7 @@ static enum cairn_unavailable generate_cast(struct compiler *c, const struct exp
 	return CAIRN_AVAILABLE;
 }
 
-static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp)
+enum cairn_unavailable operand_value(struct compiler *c, const struct expr *e, unsigned int temp)
 {
 	switch (e->kind) {
 	case EXPR_KNOWN:
@@ -986,12 +731,12 @@ static enum cairn_unavailable generate(struct compiler *c, const struct expr *e,
 		return CAIRN_AVAILABLE;
 	case EXPR_MINUS:
 	case EXPR_INVERT:
-		TRY(generate(c, e->a, temp));
+		TRY(operand_value(c, e->a, temp));
 		fetch_emit(c->program, e->kind == EXPR_MINUS ? FETCH_NEG : FETCH_NOT);
 		normalise(c, arith_of(e));
 		return CAIRN_AVAILABLE;
 	case EXPR_NOT:
-		TRY(generate(c, e->a, temp));
+		TRY(operand_value(c, e->a, temp));
 		fetch_emit_imm(c->program, FETCH_EQ, 0);
 		return CAIRN_AVAILABLE;
 	case EXPR_BINARY:
@@ -1009,7 +754,7 @@ static enum cairn_unavailable generate(struct compiler *c, const struct expr *e,
 enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *e)
 {
 	uint32_t from = c->program->n;
-	enum cairn_unavailable why = generate(c, e, 0);
+	enum cairn_unavailable why = operand_value(c, e, 0);
 
 	if (why == CAIRN_AVAILABLE)
 		fetch_emit(c->program, FETCH_FILTER);
@@ -1035,7 +780,7 @@ enum cairn_unavailable compile_number(struct compiler *c, const struct expr *e, 
 	uint32_t from = c->program->n;
 
 	fetch_barrier(c->program);
-	enum cairn_unavailable why = generate(c, e, 0);
+	enum cairn_unavailable why = operand_value(c, e, 0);
 	if (why == CAIRN_AVAILABLE)
 		fetch_emit_store(c->program, out, 8);
 	return close_part(c, from, value, why);
@@ -1047,7 +792,7 @@ enum cairn_unavailable compile_kept(struct compiler *c, const struct expr *e, ui
 	uint32_t from = c->program->n;
 
 	fetch_barrier(c->program);
-	enum cairn_unavailable why = generate(c, e, 0);
+	enum cairn_unavailable why = operand_value(c, e, 0);
 	if (why == CAIRN_AVAILABLE)
 		fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)reg;
 	return close_part(c, from, value, why);
@@ -1068,11 +813,11 @@ static enum cairn_unavailable store_key_string(struct compiler *c, const struct 
 	struct operand o = {0};
 
 	c->temp = 0;
-	TRY(compile_path(c, e, &o));
+	TRY(operand_of_path(c, e, &o));
 	if (o.state != SCALAR && is_array(c, o.type)) {
-		TRY(load_address(c, &o));
+		TRY(operand_address(c, &o));
 	} else {
-		TRY(load_bytes(c, &o, 8));
+		TRY(operand_load(c, &o, 8));
 		fetch_emit(c->program, FETCH_SAVE)->reg = TEMP_POINTER;
 		fetch_emit_imm(c->program, FETCH_EQ, 0);
 		fetch_emit_store(c->program, out + offsetof(struct key_string, is_null), 1);
