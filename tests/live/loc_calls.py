@@ -68,9 +68,10 @@ class Function:
     def args(self):
         return ", ".join(f"p{i}" for i in range(len(self.params)))
 
-    def define(self):
+    def define(self, qualifier):
         """The copy passes all on to the body."""
-        params = ", ".join(f"{p[0]} p{i}" for i, p in enumerate(self.params))
+        params = ", ".join(f"{p[0]} {qualifier} p{i}"
+                           for i, p in enumerate(self.params))
         eats = "".join(f"\teat(&p{i}, sizeof(p{i}));\n"
                        for i in range(len(self.params)))
         return (
@@ -150,11 +151,12 @@ def functions(n, seed, counts=(0, 1, 2, 4, 6, 7, 9, 12, 13, 15)):
     return ret
 
 
-def program(list_, seed, rounds=2):
+def program(list_, seed, rounds=2, qualifier=""):
+    """@qualifier: of the parameters. What Clang says of one is believed if it is const."""
     rand = random.Random(seed)
     text = PRELUDE + "\n".join(s[2] for s in structs()) + "\n"
     for f in list_:
-        text += f.define()
+        text += f.define(qualifier)
     for f in list_:
         text += f"static __attribute__((noinline)) void call_{f.number}(void)\n{{\n"
         for _ in range(rounds):

@@ -4,7 +4,8 @@
 
 	loc.py [FUNCTIONS [CLANG...]]
 
-Programs of gcc and clang at two levels; BPF objects of each CLANG (clang). Needs root.
+Programs of gcc and clang at two levels; BPF objects of each CLANG (clang). HOLDER is the loader; one
+that is linked with another libbpf may be given. Needs root.
 """
 import os
 import subprocess
@@ -17,7 +18,12 @@ sys.path.append(os.path.join(HERE, '..', 'live'))
 import loc_calls  # noqa: E402
 
 BUILD = os.environ.get('BUILD', os.path.join(SOURCE, 'build'))
-TARGETS = (('gcc', '-O2'), ('gcc', '-O1'), ('clang', '-O2'), ('clang', '-O1'))
+HOLDER = os.environ.get('HOLDER',
+                        os.path.join(BUILD, 'tests', 'live', 'loc_programs'))
+# Compilers, and what the parameters are: without "const" it is not known of Clang's locations
+# whether the function has changed a parameter already.
+TARGETS = ((('gcc', '-O2'), ''), (('gcc', '-O1'), ''), (('clang', '-O2'), ''),
+           (('clang', '-O2'), 'const'), (('clang', '-O1'), 'const'))
 
 
 def write(path, text):
@@ -25,10 +31,10 @@ def write(path, text):
         file.write(text)
 
 
-def make(into, functions, target, clang):
+def make(into, functions, target, qualifier, clang):
     program, source = os.path.join(into,
                                    'calls'), os.path.join(into, 'calls.bpf')
-    write(program + '.c', loc_calls.program(functions, 7))
+    write(program + '.c', loc_calls.program(functions, 7, qualifier=qualifier))
     subprocess.run([*target, '-g', '-w', program + '.c', '-o', program],
                    check=True)
     header = os.path.abspath(
@@ -44,14 +50,11 @@ def make(into, functions, target, clang):
     return program, source + '.o'
 
 
-def measure(functions, target, clang):
+def measure(functions, target, qualifier, clang):
     with tempfile.TemporaryDirectory() as into:
-        program, programs = make(into, functions, target, clang)
+        program, programs = make(into, functions, target, qualifier, clang)
         log = os.path.join(into, 'log')
-        ran = subprocess.run([
-            os.path.join(BUILD, 'tests', 'live', 'loc_programs'), programs,
-            program, log
-        ],
+        ran = subprocess.run([*HOLDER.split(), programs, program, log],
                              capture_output=True,
                              text=True,
                              check=False)
@@ -67,10 +70,11 @@ def main():
         int(sys.argv[1]) if len(sys.argv) > 1 else 60, 5)
     failed = False
     for clang in sys.argv[2:] or ['clang']:
-        for target in TARGETS:
-            right, unavailable, wrong, bad = measure(functions, target, clang)
+        for target, qualifier in TARGETS:
+            right, unavailable, wrong, bad = measure(functions, target,
+                                                     qualifier, clang)
             print(
-                f'{" ".join(target)}, BPF by {clang}: {right} right, {unavailable} unavailable, '
+                f'{" ".join(target)} {qualifier}, BPF by {clang}: {right} right, {unavailable} unavailable, '
                 f'{wrong} wrong {bad[:5]}',
                 flush=True)
             failed |= bool(wrong)
