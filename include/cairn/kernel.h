@@ -148,7 +148,7 @@ bool cairn_kernel_link_address(const struct cairn_kernel *kernel, uint64_t at,
 /*
  * cairn_kernel_kprobe_type - the type of perf events that are kprobes
  *
- * Returns it, or -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS). Cost: a small file.
+ * Returns it, -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS), or -ENOMEM. Cost: a small file.
  */
 int cairn_kernel_kprobe_type(const struct cairn_kernel *kernel);
 

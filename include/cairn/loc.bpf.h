@@ -24,6 +24,12 @@
  *			...
  *	}
  *
+ *	SEC("kloc/blk_account_io_start")	// of the kernel
+ *	int BPF_LOC_PROG(on_request, struct request *rq)
+ *	{
+ *		...
+ *	}
+ *
  * Nothing here depends on the processor. The kernel needs BPF cookies (Linux 5.15).
  */
 #ifndef CAIRN_LOC_BPF_H

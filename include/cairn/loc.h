@@ -5,7 +5,8 @@
  * A program that includes cairn/loc.bpf.h runs at each call of a function and has its arguments.
  * It is an ordinary program of libbpf: in a skeleton, attached on its own, with a struct bpf_link.
  *
- *	SEC("uloc/PATH:FUNC")		// in the program's source
+ *	SEC("uloc/PATH:FUNC")		// in the program's source: a function of programs
+ *	SEC("kloc/[MODULE:]FUNC")	// of the kernel
  *
  *	struct cairn_loc_opts opts = {.size = sizeof(opts)};
  *	if (cairn_loc_register(&opts, &err) < 0)	// once, before objects are opened
@@ -19,7 +20,9 @@
  * argument of BPF_LOC_PROG(), are left out, and how many is said through libbpf's print callback
  * (libbpf_set_print()), as errors are. Hazardous sites (hazards.h) are never probed.
  *
- * Needs the debug information of PATH and Linux 5.15. libbpf 1.1 is enough.
+ * In the kernel each site has a kprobe of its own.
+ *
+ * Needs the debug information of PATH or of the kernel, and Linux 5.15. libbpf 1.1 is enough.
  */
 #ifndef CAIRN_LOC_H
 #define CAIRN_LOC_H
@@ -46,10 +49,15 @@ struct cairn_loc_opts {
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 			    struct cairn_err *err);
 	void *find_sidecar_ctx;
+	/*
+	 * A sidecar of the kernel that runs, or its vmlinux; NULL: vmlinux is searched as
+	 * cairn_kernel_find() does. Modules are searched in any case.
+	 */
+	const char *kernel_file;
 };
 
 /*
- * cairn_loc_register - let libbpf know SEC("uloc") and SEC("uloc.best_effort")
+ * cairn_loc_register - let libbpf know SEC("uloc"), SEC("kloc"), and both with .best_effort
  *
  * Objects that are opened from then on may have them. A SEC() without a target is not attached by
  * itself: cairn_loc_attach() does it. A second call changes the options.
@@ -57,7 +65,8 @@ struct cairn_loc_opts {
  * @opts  may be NULL; copied
  * Returns 0. -EINVAL: @opts has something set that this version does not know. Negative errors of
  * libbpf_register_prog_handler().
- * Cost: nothing. Threads: as libbpf_register_prog_handler(), one at a time. Signals: no.
+ * Cost: nothing. Threads: as libbpf_register_prog_handler(), one at a time, and none may be
+ * attaching. Signals: no.
  */
 int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err);
 /* Takes back the registration. No object with such a SEC() may be open. Threads: one at a time. */
@@ -66,7 +75,7 @@ void cairn_loc_unregister(void);
 struct cairn_loc_attach_opts {
 	size_t size;     /* sizeof(struct cairn_loc_attach_opts); as above */
 	uint64_t cookie; /* what bpf_loc_cookie() returns */
-	int pid;         /* only hits of this process; 0: of all */
+	int pid;         /* only hits of this process; 0: of all, as in the kernel always */
 	bool best_effort;
 	/* Set on success; NULL: not. */
 	uint32_t *n_sites;    /* that are attached */
@@ -77,25 +86,27 @@ struct cairn_loc_attach_opts {
  * cairn_loc_attach - attach a program to all sites of a function
  *
  * @prog    loaded, from a SEC() that cairn_loc_register() made known
- * @target  PATH:FUNC
+ * @target  PATH:FUNC, of a "kloc" [MODULE:]FUNC
  * @opts    may be NULL
  * @ret     bpf_link__destroy() detaches all sites. It is one link of the kernel where that has
- *          uprobe_multi (Linux 6.6); else its descriptor stands for many links, and cannot be
- *          pinned
+ *          uprobe_multi (Linux 6.6), and for a single site of the kernel; else its descriptor stands
+ *          for many links, and cannot be pinned
  * Returns 0, or negative:
  *   -ENOENT      a site cannot be probed, or lacks an argument (err: which and why)
  *   -ENXIO       no such function, or no code is left of it
  *   -ENODATA     no debug information
  *   -EINVAL      the target is no function's name, the program takes more arguments than the
  *                function has, or is not loaded
- *   -EOPNOTSUPP  an argument of BPF_LOC_PROG() has more than 8 bytes
+ *   -EOPNOTSUPP  an argument of BPF_LOC_PROG() has more than 8 bytes, or the kernel has no kprobes
+ *   -ESTALE      what describes the kernel is of another build than what runs
  *   -ENOSPC      the program's table is full: BPF_LOC_TABLE_ENTRIES, or bpf_map__set_max_entries()
  *                of bpf_loc_table_1 before loading; a row takes an entry, one for each argument,
  *                and some for arguments that are computed
  *   -EPROTO      the program includes another version's loc.bpf.h
  *   -EBUSY       another process attached programs that have the same table
  *   -EPERM, -ENOMEM, -EMFILE, and as cairn_trace_add() and cairn_trace_attach()
- * Cost: finding the function, as cairn_sites_find(); then that of the links.
+ * Cost: finding the function, as cairn_sites_find(); then that of the links. What describes the
+ * kernel is found once, and kept until cairn_loc_unregister().
  * Threads: any. Signals: no.
  */
 int cairn_loc_attach(const struct bpf_program *prog, const char *target,

@@ -2,10 +2,11 @@
 /*
  * Holds the programs of an object while a command runs, and prints the records that they made.
  *
- *	loc_programs [-p] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
+ *	loc_programs [-1p] [-k FILE] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
  *
  * Programs with a target in their SEC() are attached by libbpf. What libbpf and the library say
- * goes to standard error. -p: print how long the programs ran.
+ * goes to standard error. -p: print how long the programs ran. -1: do not run the command once more
+ * when they are gone. -k: what describes the kernel.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct wanted {
 
 static struct bpf_link *links[LINKS_MAX];
 static unsigned int n_links;
+static int prints_times, runs_once;
 
 static int on_record(void *ctx, void *data, size_t size)
 {
@@ -107,7 +109,7 @@ static void print_times(struct bpf_object *object)
 }
 
 static int hold(struct bpf_object *object, const struct wanted *wanted, int n, char **command,
-		int prints, struct ring_buffer *ring)
+		struct ring_buffer *ring)
 {
 	int status;
 
@@ -117,13 +119,13 @@ static int hold(struct bpf_object *object, const struct wanted *wanted, int n, c
 	if (!ring || attach_all(object))
 		return 3;
 	status = run(command);
-	if (prints)
+	if (prints_times)
 		print_times(object);
 	while (n_links)
 		if (bpf_link__destroy(links[--n_links]))
 			return 4;
 	/* Nothing is attached any more. */
-	if (run(command) != status)
+	if (!runs_once && run(command) != status)
 		return 5;
 	ring_buffer__consume(ring);
 	return status ? 6 : 0;
@@ -132,27 +134,31 @@ static int hold(struct bpf_object *object, const struct wanted *wanted, int n, c
 int main(int argc, char **argv)
 {
 	struct wanted wanted[WANTED_MAX];
-	int n = 0, option, prints = 0, status;
+	int n = 0, option, status;
 	struct ring_buffer *ring;
 	struct bpf_object *object;
+	struct cairn_loc_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
 
-	while ((option = getopt(argc, argv, "+pt:")) != -1) {
-		prints |= option == 'p';
+	while ((option = getopt(argc, argv, "+1k:pt:")) != -1) {
+		prints_times |= option == 'p';
+		runs_once |= option == '1';
+		if (option == 'k')
+			opts.kernel_file = optarg;
 		if (option != 't' || n == WANTED_MAX)
 			continue;
 		wanted[n++] =
 			(struct wanted){optarg, argv[optind], strtoull(argv[optind + 1], 0, 0)};
 		optind += 2;
 	}
-	if (optind + 2 > argc || cairn_loc_register(NULL, &err))
+	if (optind + 2 > argc || cairn_loc_register(&opts, &err))
 		return 2;
 	object = bpf_object__open(argv[optind]);
 	if (!object || bpf_object__load(object))
 		return 77;
 	ring = ring_buffer__new(bpf_object__find_map_fd_by_name(object, "records"), on_record, NULL,
 				NULL);
-	status = hold(object, wanted, n, argv + optind + 1, prints, ring);
+	status = hold(object, wanted, n, argv + optind + 1, ring);
 	ring_buffer__free(ring);
 	bpf_object__close(object);
 	cairn_loc_unregister();

@@ -249,6 +249,15 @@ def a_best_effort_leaves_sites_out_and_says_so():
 
 
 @claim
+def a_kernel_without_kprobes_has_no_kloc():
+    if os.path.exists("/sys/bus/event_source/devices/kprobe"):
+        raise Skip("this kernel has kprobes: tests/kernels/loc.py")
+    text = PROGRAMS.replace('SEC("uloc")', 'SEC("kloc/vfs_write")', 1)
+    r = hold(compile_programs(text, "kernel"), "true")
+    expect(r.status == 3 and "no kprobes" in r.err and not r.out, r)
+
+
+@claim
 def a_copy_without_the_second_argument_has_the_first():
     r = attach("FILE:copy", "one")
     expect(r.status == 0 and len(r.lines()) == 2 and not r.err, r)

@@ -68,8 +68,9 @@ def add(folder, path, name):
         shutil.copy(os.path.realpath(library), folder + library)
 
 
-def boot(kernel, script, files):
-    """What a script prints in it. @files: path there -> path here."""
+def boot(kernel, script, files, programs=None):
+    """What a script prints in it. @files: path there -> path here; @programs: name in /bin -> path
+    here."""
     with tempfile.TemporaryDirectory() as folder, \
             tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
         os.makedirs(os.path.join(folder, 'bin'))
@@ -77,6 +78,8 @@ def boot(kernel, script, files):
         subprocess.run(['strip', '-o', bare, common.CAIRN], check=True)
         add(folder, bare, 'cairn')
         os.remove(bare)
+        for name, path in (programs or {}).items():
+            add(folder, path, name)
         shutil.copy(
             shutil.which('busybox') or '/bin/busybox', folder + '/bin/busybox')
         for there, here in files.items():

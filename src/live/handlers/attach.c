@@ -15,8 +15,10 @@
 struct attachment {
 	const struct bpf_program *prog;
 	const char *target;
+	bool of_kernel;
 	const struct cairn_loc_attach_opts *opts;
 	const struct cairn_loc_opts *handlers;
+	struct kernels kernels;
 	struct cairn_trace *trace;
 	struct loc_rows rows;
 	struct loc_table table;
@@ -26,6 +28,12 @@ struct attachment {
 };
 
 /* ---- the target ---- */
+
+/* By its SEC(). */
+static bool is_of_kernel(const struct bpf_program *prog)
+{
+	return !strncmp(bpf_program__section_name(prog), "kloc", 4);
+}
 
 /* The program that a shell would run: "redis-server:lookupKey". */
 static char *search_path(const char *name, size_t n)
@@ -51,13 +59,13 @@ static bool is_bare_program(const char *text, size_t n)
 }
 
 /* As libbpf finds the file of a uprobe. */
-static char *full_target(const char *target)
+static char *full_target(const struct attachment *a)
 {
-	const char *colon = strchr(target, ':');
+	const char *target = a->target, *colon = strchr(target, ':');
 	size_t n = colon ? (size_t)(colon - target) : 0;
 	char *full = NULL;
 
-	if (!colon || !n || !is_bare_program(target, n))
+	if (a->of_kernel || !colon || !n || !is_bare_program(target, n))
 		return strdup(target);
 	SCOPE_FREE char *path = search_path(target, n);
 	if (!path)
@@ -65,18 +73,29 @@ static char *full_target(const char *target)
 	return asprintf(&full, "%s%s", path, colon) < 0 ? NULL : full;
 }
 
-static int check_target(const char *target, struct cairn_err *err)
+static int check_kernel_target(const struct attachment *a, struct cairn_err *err)
 {
-	const char *colon = strchr(target, ':');
+	if (a->opts->pid)
+		return err_set(err, -EINVAL,
+			       "%s: a probe of the kernel has the hits of all processes",
+			       a->target);
+	return *a->target ? 0 : err_set(err, -EINVAL, "the target is [MODULE:]FUNC");
+}
 
-	if (colon && colon != target && colon[1])
+static int check_target(const struct attachment *a, struct cairn_err *err)
+{
+	const char *colon = strchr(a->target, ':');
+
+	if (a->of_kernel)
+		return check_kernel_target(a, err);
+	if (colon && colon != a->target && colon[1])
 		return 0;
-	return err_set(err, -EINVAL, "\"%s\": the target is PATH:FUNC", target);
+	return err_set(err, -EINVAL, "\"%s\": the target is PATH:FUNC", a->target);
 }
 
 /* ---- planning ---- */
 
-static struct cairn_trace_opts trace_opts(const struct attachment *a)
+static struct cairn_trace_opts trace_opts(struct attachment *a)
 {
 	const struct cairn_loc_opts *h = a->handlers;
 
@@ -88,13 +107,16 @@ static struct cairn_trace_opts trace_opts(const struct attachment *a)
 		.n_debug_dirs = h->n_debug_dirs,
 		.find_sidecar = h->find_sidecar,
 		.find_sidecar_ctx = h->find_sidecar_ctx,
+		.of_kernel = a->of_kernel,
+		.find_kernel = kernels_find,
+		.find_kernel_ctx = &a->kernels,
 	};
 }
 
 static int plan(struct attachment *a, struct cairn_err *err)
 {
 	const struct cairn_trace_opts opts = trace_opts(a);
-	SCOPE_FREE char *text = full_target(a->target);
+	SCOPE_FREE char *text = full_target(a);
 	int e = text ? cairn_trace_open(&opts, &a->trace, err) : err_nomem(err, "a target");
 
 	if (e < 0)
@@ -136,6 +158,8 @@ static int set_cookies(struct attachment *a, struct cairn_err *err)
 
 static enum cairn_trace_backend backend_of(const struct attachment *a)
 {
+	if (a->of_kernel)
+		return CAIRN_BACKEND_KPROBE;
 	return (uint32_t)bpf_program__expected_attach_type(a->prog) == LINK_UPROBE_MULTI
 		       ? CAIRN_BACKEND_UPROBE_MULTI
 		       : CAIRN_BACKEND_UPROBE;
@@ -175,7 +199,7 @@ static void report(const struct attachment *a)
 static int attach(struct attachment *a, struct bpf_link **ret, struct cairn_err *err)
 {
 	uint32_t link = 0;
-	int e = check_target(a->target, err);
+	int e = check_target(a, err);
 
 	e = e ? e : plan(a, err);
 	e = e ? e : put_rows(a, err);
@@ -192,19 +216,35 @@ static int attach(struct attachment *a, struct bpf_link **ret, struct cairn_err 
 	return 0;
 }
 
+static int attach_and_close(struct attachment *a, struct bpf_link **ret, struct cairn_err *err)
+{
+	int e = attach(a, ret, err);
+
+	links_detach(&a->links);
+	links_fini(&a->links);
+	rows_fini(&a->rows);
+	cairn_trace_close(a->trace);
+	return e;
+}
+
 int loc_attach(const struct bpf_program *prog, const char *target,
 	       const struct cairn_loc_attach_opts *opts, const struct cairn_loc_opts *handlers,
 	       struct bpf_link **ret, struct cairn_err *err)
 {
-	struct attachment a = {.prog = prog, .target = target, .opts = opts, .handlers = handlers};
+	struct attachment a = {.prog = prog,
+			       .target = target,
+			       .of_kernel = is_of_kernel(prog),
+			       .opts = opts,
+			       .handlers = handlers,
+			       .kernels = {.opts = handlers, .root = "/"}};
 	int e;
 
 	if (bpf_program__fd(prog) < 0)
 		return err_set(err, -EINVAL, "program %s is not loaded", bpf_program__name(prog));
-	e = attach(&a, ret, err);
-	links_detach(&a.links);
-	links_fini(&a.links);
-	rows_fini(&a.rows);
-	cairn_trace_close(a.trace);
+	if (!a.of_kernel)
+		return attach_and_close(&a, ret, err);
+	kernels_lock();
+	e = attach_and_close(&a, ret, err);
+	kernels_unlock();
 	return e;
 }

@@ -2,8 +2,9 @@
 /*
  * Module handlers: BPF programs of others, attached to functions wherever they were inlined
  *
- *	register.c  SEC("uloc/...") of libbpf, and cairn_loc_attach()
+ *	register.c  SEC("uloc/...") and SEC("kloc/...") of libbpf, and cairn_loc_attach()
  *	attach.c    one program: from its target to its link
+ *	kernel.c    what describes the kernel that runs
  *	rows.c      the trace's sites as rows of the program's table
  *	table.c     the table: found in the program, rows put into it and taken back
  *	link.c      many descriptors as one struct bpf_link
@@ -75,6 +76,26 @@ void table_drop(const struct loc_table *table, uint32_t first);
  */
 int link_bundle(const struct trace_links *l, struct bpf_link **ret, uint32_t *ret_id,
 		struct cairn_err *err);
+
+/* ---- kernel.c ---- */
+
+struct kernels {
+	const struct cairn_loc_opts *opts;
+	const char *root; /* as of struct cairn_kernel_opts */
+};
+
+/*
+ * kernels_find - as find_kernel of struct cairn_trace_opts; @ctx is a struct kernels
+ *
+ * The caller holds the lock as long as it uses the answer.
+ * Returns 0; -EOPNOTSUPP: the kernel has no kprobes; the errors of cairn/kernel.h and of opening.
+ */
+int kernels_find(void *ctx, const char *module, struct cairn_trace_kernel *ret,
+		 struct cairn_err *err);
+void kernels_lock(void);
+void kernels_unlock(void);
+/* Closes what is kept. */
+void kernels_forget(void);
 
 /* ---- attach.c ---- */
 

@@ -14,13 +14,28 @@
 #include "base/scope.h"
 #include "trace/attach/link.h"
 
-enum section { OF_USER, OF_USER_BEST, N_SECTIONS };
+enum section { OF_USER, OF_USER_BEST, OF_KERNEL, OF_KERNEL_BEST, N_SECTIONS };
 
-static const char *const names[N_SECTIONS] = {"uloc+", "uloc.best_effort+"};
+static const char *const names[N_SECTIONS] = {
+	[OF_USER] = "uloc+",
+	[OF_USER_BEST] = "uloc.best_effort+",
+	[OF_KERNEL] = "kloc+",
+	[OF_KERNEL_BEST] = "kloc.best_effort+",
+};
 
 static struct cairn_loc_opts options;
 static int handler_ids[N_SECTIONS];
 static bool is_registered;
+
+static bool is_kernel(long section)
+{
+	return section == OF_KERNEL || section == OF_KERNEL_BEST;
+}
+
+static bool is_best_effort(long section)
+{
+	return section == OF_USER_BEST || section == OF_KERNEL_BEST;
+}
 
 /* ---- what libbpf prints ---- */
 
@@ -48,8 +63,7 @@ static void say(enum libbpf_print_level level, const struct bpf_program *prog, c
 /* One link for all sites of a file, where the kernel has that. */
 static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long section)
 {
-	(void)section;
-	if (!link_multi_is_known())
+	if (is_kernel(section) || !link_multi_is_known())
 		return 0;
 	opts->expected_attach_type = LINK_UPROBE_MULTI;
 	return bpf_program__set_expected_attach_type(prog, LINK_UPROBE_MULTI);
@@ -71,7 +85,7 @@ static int attach_section(const struct bpf_program *prog, long section, struct b
 	const char *name = bpf_program__section_name(prog), *slash = strchr(name, '/');
 	uint32_t n_sites = 0, n_left_out = 0;
 	const struct cairn_loc_attach_opts opts = {.size = sizeof(opts),
-						   .best_effort = section == OF_USER_BEST,
+						   .best_effort = is_best_effort(section),
 						   .n_sites = &n_sites,
 						   .n_left_out = &n_left_out};
 	struct cairn_err err = {0};
@@ -101,6 +115,7 @@ int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err)
 {
 	int e = opts_take(&options, sizeof(options), opts, err);
 
+	kernels_forget();
 	if (e < 0 || is_registered)
 		return e;
 	for (int i = 0; i < N_SECTIONS; i++) {
@@ -121,6 +136,7 @@ void cairn_loc_unregister(void)
 	for (int i = 0; is_registered && i < N_SECTIONS; i++)
 		libbpf_unregister_prog_handler(handler_ids[i]);
 	is_registered = false;
+	kernels_forget();
 }
 
 int cairn_loc_attach(const struct bpf_program *prog, const char *target,

@@ -41,6 +41,8 @@ int cairn_kernel_kprobe_type(const struct cairn_kernel *k)
 	SCOPE_FCLOSE FILE *file = path ? fopen(path, "re") : NULL;
 	int type;
 
+	if (!path)
+		return -ENOMEM;
 	return file && fscanf(file, "%d", &type) == 1 && type >= 0 ? type : -EOPNOTSUPP;
 }
 

@@ -608,8 +608,9 @@ int trace_set_links(struct cairn_trace *t, struct trace_links *l, struct cairn_e
 
 int trace_check(struct cairn_trace *t, struct cairn_err *err)
 {
-	int e = check_missing(t, err);
+	int e = in_kernel_check(t, err);
 
+	e = e ? e : check_missing(t, err);
 	e = e ? e : check_refused(t, err);
 	e = e ? e : verify_files(t, err);
 	return e ? e : check_refused(t, err);
