@@ -51,7 +51,7 @@ struct {
 	__uint(max_entries, BPF_LOC_TABLE_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct cairn_loc_entry);
-} bpf_loc_table_1 SEC(".maps") __weak;
+} bpf_loc_table_2 SEC(".maps") __weak;
 
 #define BPF_LOC_ENOENT 2
 #define BPF_LOC_ESRCH  3
@@ -62,6 +62,26 @@ struct {
 /* ---- how it works; what programs use is below ---- */
 
 /*
+ * The cookie. It is the same in a whole run: this is no volatile statement, so the compiler takes one
+ * call for all that a program asks.
+ */
+static __attribute__((always_inline, unused)) __u64 bpf_loc_own_cookie_(void *ctx)
+{
+	__u64 cookie;
+
+	asm("r1 = %1; call 174; %0 = r0"
+	    : "=r"(cookie)
+	    : "r"(ctx)
+	    : "r0", "r1", "r2", "r3", "r4", "r5");
+	return cookie;
+}
+
+static __attribute__((always_inline, unused)) int bpf_loc_is_ours_(__u64 cookie)
+{
+	return cookie >> 52 == CAIRN_LOC_COOKIE_MARK;
+}
+
+/*
  * A word of the registers. The context is only read at offsets that the compiler knows, and no
  * compiler joins two statements of assembler. No processor of 64 bits has fewer than 19 words.
  */
@@ -69,8 +89,6 @@ struct {
 	case i:                                                                                    \
 		asm volatile("%0 = *(u64 *)(%1 + " #i " * 8)" : "=r"(value) : "r"(ctx));           \
 		return value;
-
-#define BPF_LOC_WORDS_ 19
 
 static __attribute__((always_inline, unused)) __u64 bpf_loc_near_word_(void *ctx, __u32 word)
 {
@@ -104,7 +122,7 @@ static __attribute__((always_inline, unused)) __u64 bpf_loc_word_(void *ctx, __u
 {
 	__u64 value = 0;
 
-	if (word < BPF_LOC_WORDS_)
+	if (word < CAIRN_LOC_NEAR_WORDS)
 		return bpf_loc_near_word_(ctx, word);
 	bpf_probe_read_kernel(&value, sizeof(value), (const char *)ctx + (word & 63) * 8);
 	return value;
@@ -198,7 +216,7 @@ static __attribute__((unused)) long bpf_loc_step_(__u32 i __attribute__((unused)
 						  struct bpf_loc_run_ *r)
 {
 	__u32 at = r->at;
-	const struct cairn_loc_entry *e = bpf_map_lookup_elem(&bpf_loc_table_1, &at);
+	const struct cairn_loc_entry *e = bpf_map_lookup_elem(&bpf_loc_table_2, &at);
 	__u64 value = 0;
 	__u32 size;
 
@@ -281,21 +299,23 @@ __weak __hidden __attribute__((noinline)) int bpf_loc_run_(void *ctx, __u32 at, 
 static __attribute__((always_inline, unused)) const struct cairn_loc_entry *
 bpf_loc_entry_(__u64 cookie, __u64 n, int *error)
 {
-	__u32 at = (__u32)cookie + 1 + (__u32)n;
+	__u32 at = CAIRN_LOC_COOKIE_HEAD(cookie);
+	const struct cairn_loc_entry *head = bpf_map_lookup_elem(&bpf_loc_table_2, &at);
 
 	*error = -BPF_LOC_ESRCH;
-	if (cookie >> 48 != CAIRN_LOC_COOKIE_MARK)
+	if (!head || !bpf_loc_is_ours_(cookie))
 		return 0;
 	*error = -BPF_LOC_ENOENT;
-	if (n >= (cookie >> 32 & 0xffff))
+	if (n >= head->to)
 		return 0;
-	return bpf_map_lookup_elem(&bpf_loc_table_1, &at);
+	at += 1 + (__u32)n;
+	return bpf_map_lookup_elem(&bpf_loc_table_2, &at);
 }
 
 /* All 16 bytes of an argument. Returns the number of its bytes, or a negative errno. */
 __weak __hidden __attribute__((noinline)) int bpf_loc_bytes_(void *ctx, __u64 n, __u64 *to)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_loc_own_cookie_(ctx);
 	int error;
 	const struct cairn_loc_entry *e = bpf_loc_entry_(cookie, n, &error);
 	__u32 size;
@@ -319,7 +339,7 @@ __weak __hidden __attribute__((noinline)) int bpf_loc_bytes_(void *ctx, __u64 n,
 			error = -BPF_LOC_EFAULT;
 		break;
 	case CAIRN_LOC_BY_OPS:
-		error = bpf_loc_run_(ctx, (__u32)cookie + e->to, to);
+		error = bpf_loc_run_(ctx, CAIRN_LOC_COOKIE_HEAD(cookie) + e->to, to);
 		break;
 	default:
 		return (int)e->imm;
@@ -338,41 +358,52 @@ __weak __hidden __attribute__((noinline)) int bpf_loc_bytes_(void *ctx, __u64 n,
 
 /*
  * What most arguments are is done without a call, which costs more than all else where the processor
- * needs protection of its returns.
+ * needs protection of its returns, and without the table. 0: the argument is not so.
  */
-static __attribute__((always_inline, unused)) int bpf_loc_is_near_(const struct cairn_loc_entry *e)
+static __attribute__((always_inline, unused)) __u32 bpf_loc_near_(__u64 cookie, __u64 n)
 {
-	return e && e->kind == CAIRN_LOC_IN_REG && e->reg < BPF_LOC_WORDS_;
+	if (n >= CAIRN_LOC_NEAR_ARGS || !bpf_loc_is_ours_(cookie))
+		return 0;
+	return cookie >> (8 * n) & 0xff;
 }
 
-static __attribute__((always_inline, unused)) __u64 bpf_loc_near_(void *ctx,
-								  const struct cairn_loc_entry *e)
+/* Where calling conventions have argument @n: those of other processors are only slower so. */
+#define BPF_LOC_USUAL_WORD_(n) (14 - (n))
+
+static __attribute__((always_inline, unused)) __u64 bpf_loc_near_value_(void *ctx, __u64 n,
+									__u32 near)
 {
-	return bpf_loc_extend_(bpf_loc_near_word_(ctx, e->reg), e->size, e->flags);
+	__u32 word = (near & 31) - 1, shift = 64 - (8 << (near >> 5 & 3));
+	__u64 value;
+
+	/* The next instruction of all, rather than at the end of many jumps. */
+	if (__builtin_expect(__builtin_constant_p(n) && word == BPF_LOC_USUAL_WORD_(n), 1))
+		value = bpf_loc_near_word_(ctx, BPF_LOC_USUAL_WORD_(n));
+	else
+		value = bpf_loc_near_word_(ctx, word);
+	value <<= shift & 63;
+	return near >> 7 ? (__u64)((__s64)value >> (shift & 63)) : value >> (shift & 63);
 }
 
 static __attribute__((always_inline, unused)) int bpf_loc_get_(void *ctx, __u64 n, __u64 *to)
 {
-	int error;
-	const struct cairn_loc_entry *e = bpf_loc_entry_(bpf_get_attach_cookie(ctx), n, &error);
+	__u32 near = bpf_loc_near_(bpf_loc_own_cookie_(ctx), n);
 
-	if (!bpf_loc_is_near_(e))
+	if (__builtin_expect(!near, 0))
 		return bpf_loc_bytes_(ctx, n, to);
-	to[0] = bpf_loc_near_(ctx, e);
-	to[1] = e->flags & CAIRN_LOC_F_SIGNED ? (__u64)((__s64)to[0] >> 63) : 0;
-	return e->size;
+	to[0] = bpf_loc_near_value_(ctx, n, near);
+	to[1] = near >> 7 ? (__u64)((__s64)to[0] >> 63) : 0;
+	return 1 << (near >> 5 & 3);
 }
 
 /* An argument of at most 8 bytes, extended to 8; 0 when there is none. */
-static __attribute__((always_inline, unused)) __u64 bpf_loc_number_(void *ctx, __u64 cookie,
-								    __u64 n)
+static __attribute__((always_inline, unused)) __u64 bpf_loc_number_(void *ctx, __u64 n)
 {
-	int error;
-	const struct cairn_loc_entry *e = bpf_loc_entry_(cookie, n, &error);
+	__u32 near = bpf_loc_near_(bpf_loc_own_cookie_(ctx), n);
 	__u64 to[2];
 
-	if (bpf_loc_is_near_(e))
-		return bpf_loc_near_(ctx, e);
+	if (__builtin_expect(near, 1))
+		return bpf_loc_near_value_(ctx, n, near);
 	return bpf_loc_bytes_(ctx, n, to) < 0 ? 0 : to[0];
 }
 
@@ -403,23 +434,28 @@ static __attribute__((always_inline, unused)) __u64 bpf_loc_number_(void *ctx, _
 		loc_result_ < 0 ? loc_result_ : 0;                                                 \
 	})
 
+static __attribute__((always_inline, unused)) const struct cairn_loc_entry *bpf_loc_head_(void *ctx)
+{
+	__u64 cookie = bpf_loc_own_cookie_(ctx);
+	__u32 at = CAIRN_LOC_COOKIE_HEAD(cookie);
+
+	return bpf_loc_is_ours_(cookie) ? bpf_map_lookup_elem(&bpf_loc_table_2, &at) : 0;
+}
+
 /* How many arguments the function has, or -ESRCH. */
 static __attribute__((always_inline, unused)) int bpf_loc_arg_cnt(void *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	const struct cairn_loc_entry *head = bpf_loc_head_(ctx);
 
-	return cookie >> 48 == CAIRN_LOC_COOKIE_MARK ? (int)(cookie >> 32 & 0xffff)
-						     : -BPF_LOC_ESRCH;
+	return head ? (int)head->to : -BPF_LOC_ESRCH;
 }
 
 /* The cookie that was given to cairn_loc_attach(); 0: none was. */
 static __attribute__((always_inline, unused)) __u64 bpf_loc_cookie(void *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 at = (__u32)cookie;
-	const struct cairn_loc_entry *e = bpf_map_lookup_elem(&bpf_loc_table_1, &at);
+	const struct cairn_loc_entry *head = bpf_loc_head_(ctx);
 
-	return e && cookie >> 48 == CAIRN_LOC_COOKIE_MARK ? e->imm : 0;
+	return head ? head->imm : 0;
 }
 
 /*
@@ -436,7 +472,6 @@ static __attribute__((always_inline, unused)) __u64 bpf_loc_cookie(void *ctx)
 							     ##args);                              \
 	typeof(name(0)) name(struct pt_regs *ctx)                                                  \
 	{                                                                                          \
-		__u64 bpf_loc_cookie_ bpf_loc_unused_ = bpf_get_attach_cookie(ctx);                \
 		bpf_loc_needs_(bpf_loc_narg_(args));                                               \
 		_Pragma("GCC diagnostic push") bpf_loc_quiet_ return bpf_loc_##name(               \
 			bpf_loc_join_(bpf_loc_args_, bpf_loc_narg_(args)));                        \
@@ -458,7 +493,7 @@ static __attribute__((always_inline, unused)) __u64 bpf_loc_cookie(void *ctx)
 #define bpf_loc_paste_(a, b)                                                       a##b
 #define bpf_loc_join_(a, b)                                                        bpf_loc_paste_(a, b)
 
-#define bpf_loc_one_(n) ((void *)bpf_loc_number_(ctx, bpf_loc_cookie_, n))
+#define bpf_loc_one_(n) ((void *)bpf_loc_number_(ctx, n))
 #define bpf_loc_args_0  ctx
 #define bpf_loc_args_1  bpf_loc_args_0, bpf_loc_one_(0)
 #define bpf_loc_args_2  bpf_loc_args_1, bpf_loc_one_(1)

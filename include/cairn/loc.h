@@ -100,7 +100,7 @@ struct cairn_loc_attach_opts {
  *   -EOPNOTSUPP  an argument of BPF_LOC_PROG() has more than 8 bytes, or the kernel has no kprobes
  *   -ESTALE      what describes the kernel is of another build than what runs
  *   -ENOSPC      the program's table is full: BPF_LOC_TABLE_ENTRIES, or bpf_map__set_max_entries()
- *                of bpf_loc_table_1 before loading; a row takes an entry, one for each argument,
+ *                of bpf_loc_table_2 before loading; a row takes an entry, one for each argument,
  *                and some for arguments that are computed
  *   -EPROTO      the program includes another version's loc.bpf.h
  *   -EBUSY       another process attached programs that have the same table

@@ -116,6 +116,29 @@ static void an_argument_of_two_registers_has_operations(void **state)
 	cairn_trace_close(t);
 }
 
+static void a_cookie_has_the_arguments_that_are_near(void **state)
+{
+	static const uint32_t want = (DI + 1u) | 2u << 5 | 1u << 7 | ((SI + 1u) | 2u << 5) << 8 |
+				     ((DX + 1u) | 0u << 5 | 1u << 7) << 16 |
+				     ((CX + 1u) | 3u << 5 | 1u << 7) << 24;
+	struct cairn_trace *t = plan("take");
+	struct loc_rows rows;
+
+	assert_int_equal(rows_make(t, 0, &rows, NULL), 0);
+	uint64_t cookie = rows_cookie(&rows, 0, 1234);
+	assert_int_equal((uint32_t)cookie, want);
+	assert_int_equal(CAIRN_LOC_COOKIE_HEAD(cookie), 1234);
+	assert_int_equal(cookie >> 52, CAIRN_LOC_COOKIE_MARK);
+	rows_fini(&rows);
+	cairn_trace_close(t);
+	/* One in two registers, and one of three bytes, are not. */
+	t = plan("pair");
+	assert_int_equal(rows_make(t, 0, &rows, NULL), 0);
+	assert_int_equal((uint32_t)rows_cookie(&rows, 0, 1), 0);
+	rows_fini(&rows);
+	cairn_trace_close(t);
+}
+
 static void equal_sites_share_a_row(void **state)
 {
 	struct cairn_trace *t = plan("copy");
@@ -247,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_where_the_calling_convention_has_arguments),
 		cmocka_unit_test(an_argument_of_two_registers_has_operations),
+		cmocka_unit_test(a_cookie_has_the_arguments_that_are_near),
 		cmocka_unit_test(equal_sites_share_a_row),
 		cmocka_unit_test(rows_survive_lack_of_memory),
 		cmocka_unit_test(a_kernel_without_kprobes_is_told),

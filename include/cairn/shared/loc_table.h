@@ -17,6 +17,9 @@
  *	OPS     to = the first operation, counted from the head
  *	NONE    imm = a negative errno
  *
+ * The first four arguments are in the cookie as well, if they are whole in a register that every
+ * processor of 64 bits has: programs that read only these never look into the table.
+ *
  * An argument's size is that of its type, in bytes. Operations work on an accumulator, two slots and
  * the 16 bytes of the result, until END.
  */
@@ -72,8 +75,11 @@ enum cairn_loc_flags {
 
 enum {
 	CAIRN_LOC_TABLE_SLOTS = 2,
-	CAIRN_LOC_TABLE_OPS_MAX = 64,   /* of one argument */
-	CAIRN_LOC_COOKIE_MARK = 0x10ca, /* the highest 16 bits of a cookie */
+	CAIRN_LOC_TABLE_OPS_MAX = 64,  /* of one argument */
+	CAIRN_LOC_TABLE_MAX = 1 << 20, /* entries */
+	CAIRN_LOC_COOKIE_MARK = 0x10c, /* the highest 12 bits of a cookie */
+	CAIRN_LOC_NEAR_ARGS = 4,       /* those that are in the cookie */
+	CAIRN_LOC_NEAR_WORDS = 19,     /* of struct pt_regs that they may be in */
 };
 
 /* 16 bytes; entry 0 is no row: imm identifies the process that fills the table. */
@@ -86,8 +92,17 @@ struct cairn_loc_entry {
 	unsigned long long imm;
 };
 
-/* A cookie: the head's index in the lower 32 bits, the number of arguments, the mark. */
-#define CAIRN_LOC_COOKIE(head, n)                                                                  \
-	((unsigned long long)CAIRN_LOC_COOKIE_MARK << 48 | (unsigned long long)(n) << 32 | (head))
+/*
+ * A cookie: the mark, 20 bits of the head's index, and a byte for each near argument, that of
+ * argument 0 lowest.
+ */
+#define CAIRN_LOC_COOKIE(head, near)                                                               \
+	((unsigned long long)CAIRN_LOC_COOKIE_MARK << 52 | (unsigned long long)(head) << 32 |      \
+	 (near))
+#define CAIRN_LOC_COOKIE_HEAD(cookie) ((unsigned int)((cookie) >> 32) & 0xfffff)
+
+/* A near argument of 1 << @log bytes; 0: the argument is not near. */
+#define CAIRN_LOC_NEAR(word, log, is_signed)                                                       \
+	((unsigned int)(word) + 1 | (unsigned int)(log) << 5 | (unsigned int)(is_signed) << 7)
 
 #endif

@@ -144,11 +144,10 @@ static int put_rows(struct attachment *a, struct cairn_err *err)
 static int set_cookies(struct attachment *a, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i < cairn_trace_n_sites(a->trace); i++) {
-		uint32_t n = trace_located_n(a->trace, i);
 		if (cairn_trace_site(a->trace, i)->refused)
 			continue;
-		uint32_t head = a->first + a->rows.row_of[i];
-		if (trace_set_cookie(a->trace, i, a->has_rows ? CAIRN_LOC_COOKIE(head, n) : 0) < 0)
+		uint64_t cookie = a->has_rows ? rows_cookie(&a->rows, i, a->first) : 0;
+		if (trace_set_cookie(a->trace, i, cookie) < 0)
 			return err_nomem(err, "cookies");
 	}
 	return 0;

@@ -316,6 +316,28 @@ int rows_make(const struct cairn_trace *t, uint64_t cookie, struct loc_rows *ret
 	return !ret->row_of || e ? err_nomem(err, "the rows of arguments") : 0;
 }
 
+/* ---- cookies ---- */
+
+/* Its byte of a cookie. */
+static uint32_t near_of(const struct cairn_loc_entry *e)
+{
+	bool is_whole = e->size && e->size <= 8 && !(e->size & (e->size - 1));
+
+	if (e->kind != CAIRN_LOC_IN_REG || e->reg >= CAIRN_LOC_NEAR_WORDS || !is_whole)
+		return 0;
+	return CAIRN_LOC_NEAR(e->reg, __builtin_ctz(e->size), e->flags & CAIRN_LOC_F_SIGNED);
+}
+
+uint64_t rows_cookie(const struct loc_rows *rows, uint32_t site, uint32_t first)
+{
+	const struct cairn_loc_entry *head = rows->entries.p + rows->row_of[site];
+	uint32_t near = 0;
+
+	for (uint32_t i = 0; i < head->to && i < CAIRN_LOC_NEAR_ARGS; i++)
+		near |= near_of(head + 1 + i) << (8 * i);
+	return CAIRN_LOC_COOKIE(first + rows->row_of[site], near);
+}
+
 void rows_fini(struct loc_rows *rows)
 {
 	VEC_FREE(&rows->entries);

@@ -24,7 +24,7 @@
 #include "base/err.h"
 
 #define TABLE_PREFIX "bpf_loc_table_"
-#define TABLE_NAME   TABLE_PREFIX "1"
+#define TABLE_NAME   TABLE_PREFIX "2"
 /* BPF_LOC_NEEDS_MARK of loc.bpf.h; the number is in the lowest byte. */
 #define NEEDS_MARK   0x6c6f6300
 #define NEEDS_MAX    12
@@ -128,7 +128,11 @@ static int find_room(const struct loc_table *table, uint32_t n, uint32_t *ret,
 	const struct used *u;
 	uint64_t first = 1;
 
-	while (first + n <= table->max_entries) {
+	/* A cookie has no room for an index beyond. */
+	uint32_t end =
+		table->max_entries < CAIRN_LOC_TABLE_MAX ? table->max_entries : CAIRN_LOC_TABLE_MAX;
+
+	while (first + n <= end) {
 		u = overlapping(table->id, (uint32_t)first, n);
 		if (!u) {
 			*ret = (uint32_t)first;
@@ -140,7 +144,7 @@ static int find_room(const struct loc_table *table, uint32_t n, uint32_t *ret,
 		       "%" PRIu32 " more entries are needed, and the program's table has %" PRIu32
 		       "; define BPF_LOC_TABLE_ENTRIES before #include <cairn/loc.bpf.h>, or call "
 		       "bpf_map__set_max_entries() on " TABLE_NAME " before loading",
-		       n, table->max_entries);
+		       n, end);
 }
 
 /* Two processes that share a table would write into each other's rows. */
