@@ -94,6 +94,7 @@ struct cmd {
 
 extern const struct cmd cmd_sites;
 extern const struct cmd cmd_trace;
+extern const struct cmd cmd_run;
 extern const struct cmd cmd_layout;
 extern const struct cmd cmd_decode;
 extern const struct cmd cmd_bind;

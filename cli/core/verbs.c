@@ -7,7 +7,7 @@
 /* In the order of help: by topic. */
 /* clang-format off */
 const struct cmd *const cmds[] = {
-	&cmd_sites,	    &cmd_trace,	    &cmd_stack,	       &cmd_addr,
+	&cmd_sites,	    &cmd_trace,	    &cmd_run, &cmd_stack,	       &cmd_addr,
 	&cmd_code,	    &cmd_code_run,  &cmd_unwind_check, &cmd_unwind_dump,
 	&cmd_unwind_encode, &cmd_profile, &cmd_profile_show, &cmd_profile_diff, &cmd_profile_push, &cmd_layout,    &cmd_decode,       &cmd_bind,
 	&cmd_btf_dump,	    &cmd_btf_check, &cmd_btf_convert,  &cmd_btf_encode,

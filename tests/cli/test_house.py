@@ -11,7 +11,7 @@ from claims import (BUILD, CAIRN, SOURCE, cairn, claim, claim_each, compile_c, e
                     main, need, run)
 
 VERBS = [
-    "sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump",
+    "sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "run", "unwind dump",
     "unwind encode", "profile", "profile show", "profile diff", "profile push", "btf dump",
     "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"
 ]

@@ -153,13 +153,39 @@ void trace_located_arg(const struct cairn_trace *t, uint32_t site, uint32_t arg,
 		find_ops(t, s, arg, ret);
 }
 
-int trace_set_cookie(struct cairn_trace *t, uint32_t site, uint64_t cookie)
+static struct trace_located *located(struct cairn_trace *t, uint32_t site)
 {
 	struct trace_site *s = t->sites.p[site];
 
-	s->located = arena_alloc(&t->arena, sizeof(*s->located));
 	if (!s->located)
+		s->located = arena_array(&t->arena, 1, sizeof(*s->located));
+	return s->located;
+}
+
+int trace_set_cookie(struct cairn_trace *t, uint32_t site, uint64_t cookie)
+{
+	struct trace_located *l = located(t, site);
+
+	if (!l)
 		return -ENOMEM;
-	s->located->cookie = cookie;
+	l->cookie = cookie;
 	return 0;
+}
+
+int trace_set_program(struct cairn_trace *t, uint32_t site, uint32_t program)
+{
+	struct trace_located *l = located(t, site);
+
+	if (!l)
+		return -ENOMEM;
+	l->program = program;
+	return 0;
+}
+
+int trace_register_word(unsigned int dwarf_reg)
+{
+	/* rax rdx rcx rbx rsi rdi rbp rsp, r8 to r15, rip */
+	static const int8_t words[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+
+	return dwarf_reg < sizeof(words) ? words[dwarf_reg] : -1;
 }

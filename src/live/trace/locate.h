@@ -27,6 +27,7 @@ enum {
 /* What a trace that locates knows of a site. */
 struct trace_located {
 	uint64_t cookie;
+	uint32_t program; /* as in located_program of struct trace_links */
 };
 
 /* One argument at one site. */
@@ -59,5 +60,10 @@ void trace_located_arg(const struct cairn_trace *t, uint32_t site, uint32_t arg,
 
 /* What a probe at the site gives its program. Returns 0 or -ENOMEM. */
 int trace_set_cookie(struct cairn_trace *t, uint32_t site, uint64_t cookie);
+/* Where sites have programs of their own: the site is attached with the links of that number. */
+int trace_set_program(struct cairn_trace *t, uint32_t site, uint32_t program);
+
+/* The word of struct pt_regs that a register of DWARF is; negative: of none that programs see. */
+int trace_register_word(unsigned int dwarf_reg);
 
 #endif

@@ -47,6 +47,7 @@ struct group {
 	enum link_moment moment;
 	enum group_of of;
 	int program;
+	uint32_t located_program;
 };
 
 static enum link_role role_of(const struct group *g)
@@ -239,6 +240,20 @@ static size_t n_places(const struct cairn_trace *t)
 	return n;
 }
 
+static bool is_of_group(const struct trace_site *site, const struct trace_probe *p,
+			const struct group *g)
+{
+	unsigned int class;
+
+	if (site->pub.refused || p->file != g->file || g->follows != links_follow_site(p, site))
+		return false;
+	if (g->moment == LINK_AT_RETURN && !site->follows)
+		return false;
+	if (site->located && site->located->program != g->located_program)
+		return false;
+	return trace_record_class(p->n_record, &class) && class == g->class;
+}
+
 /*
  * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several
  * probes at one instruction the kernel runs the last one first, and calls that begin there began in
@@ -250,16 +265,8 @@ static void fill_group(const struct cairn_trace *t, struct group *g)
 	g->has_semaphores = false;
 	for (size_t i = t->sites.n; i-- > 0;) {
 		const struct trace_site *site = t->sites.p[i];
-		const struct trace_probe *p = t->probes.p[site->pub.probe];
-		unsigned int class;
-		if (site->pub.refused || p->file != g->file ||
-		    g->follows != links_follow_site(p, site))
-			continue;
-		if (g->moment == LINK_AT_RETURN && !site->follows)
-			continue;
-		if (!trace_record_class(p->n_record, &class) || class != g->class)
-			continue;
-		add_site(g, site, i);
+		if (is_of_group(site, t->probes.p[site->pub.probe], g))
+			add_site(g, site, i);
 	}
 }
 
@@ -352,7 +359,8 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 	struct group g = {.offsets = offsets,
 			  .cookies = cookies,
 			  .semaphores = semaphores,
-			  .numbers = numbers};
+			  .numbers = numbers,
+			  .located_program = l->located_program};
 	int e = 0;
 
 	if (!offsets || !cookies || !semaphores || !numbers)

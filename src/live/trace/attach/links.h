@@ -34,6 +34,7 @@ struct trace_links {
 	/* And for inlined copies: copies.h. */
 	int copy_enter_fds[TRACE_N_CLASSES], copy_exit_fds[TRACE_N_CLASSES];
 	int copy_reset_fds[TRACE_N_CLASSES];
+	uint32_t located_program; /* of sites with trace_set_program(), those of this number */
 	bool has_sessions;
 	VEC(int)
 	fds; /* and, for single uprobes, perf events: closing them in reverse order detaches */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cover/cover.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+#include "base/scope.h"
+#include "launch/permission.h"
+
+#define SAID_MAX 400
+
+struct cairn_cover {
+	struct cairn_cover_opts opts;
+	struct bpf_object *object;
+	VEC(struct covered) programs;
+};
+
+/* ---- what libbpf says ---- */
+
+static __thread char last_words[SAID_MAX];
+
+static int keep_last_words(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(last_words, sizeof(last_words), format, args);
+	return 0;
+}
+
+static libbpf_print_fn_t listen(void)
+{
+	last_words[0] = '\0';
+	return libbpf_set_print(keep_last_words);
+}
+
+static int explain(int e, const char *what, struct cairn_err *err)
+{
+	last_words[strcspn(last_words, "\n")] = '\0';
+	if (e == -EPERM)
+		return permission_error(err, what);
+	return err_set(err, e, "%s: %s", what, *last_words ? last_words : strerror(-e));
+}
+
+/* ---- opening ---- */
+
+static const char *given_target(const struct cairn_cover *c, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < c->opts.n_targets; i++) {
+		const char *text = c->opts.targets[i];
+		if (!strncmp(text, name, n) && text[n] == '=' && text[n + 1])
+			return text + n + 1;
+	}
+	return NULL;
+}
+
+/* Each target is of a program that has none. */
+static int check_targets(const struct cairn_cover *c, struct cairn_err *err)
+{
+	for (size_t i = 0; i < c->opts.n_targets; i++) {
+		const char *text = c->opts.targets[i];
+		bool is_used = false;
+		for (size_t k = 0; k < c->programs.n; k++) {
+			const struct covered *p = &c->programs.p[k];
+			const char *given = p->given;
+			is_used |= given && given > text && given <= text + strlen(text) &&
+				   section_of(p->pub.section, given).target == given;
+		}
+		if (!is_used)
+			return err_set(err, -EINVAL,
+				       "%s: no program of this name has a SEC() without a target, "
+				       "such as SEC(\"kprobe\")",
+				       text);
+	}
+	return 0;
+}
+
+static int add_programs(struct cairn_cover *c, struct cairn_err *err)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, c->object)
+	{
+		struct covered *p = bpf_program__fd(program) >= 0 ? VEC_PUSH(&c->programs) : NULL;
+		if (bpf_program__fd(program) < 0) /* it is not loaded by itself: SEC("?...") */
+			continue;
+		if (!p)
+			return err_nomem(err, "programs");
+		p->program = program;
+		p->lost_fd = -1;
+		p->pub.name = bpf_program__name(program);
+		p->pub.section = bpf_program__section_name(program);
+		p->given = given_target(c, p->pub.name);
+	}
+	return check_targets(c, err);
+}
+
+static int open_object(struct cairn_cover *c, const char *path)
+{
+	c->object = bpf_object__open_file(path, NULL);
+	if (c->object)
+		return bpf_object__load(c->object);
+	return errno == ENOENT || errno == EACCES || errno == ENOMEM ? -errno : -EBADMSG;
+}
+
+static int load(struct cairn_cover *c, const char *path, struct cairn_err *err)
+{
+	libbpf_print_fn_t before = listen();
+	int e = open_object(c, path);
+
+	libbpf_set_print(before);
+	return e ? explain(e, path, err) : add_programs(c, err);
+}
+
+int cairn_cover_open(const char *path, const struct cairn_cover_opts *opts,
+		     struct cairn_cover **ret, struct cairn_err *err)
+{
+	struct cairn_cover *c = calloc(1, sizeof(*c));
+	int e = c ? opts_take(&c->opts, sizeof(c->opts), opts, err) : err_nomem(err, "an object");
+
+	e = e < 0 ? e : load(c, path, err);
+	if (e < 0)
+		cairn_cover_close(c);
+	else
+		*ret = c;
+	return e;
+}
+
+void cairn_cover_close(struct cairn_cover *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->programs.n; i++)
+		program_fini(&c->programs.p[i]);
+	VEC_FREE(&c->programs);
+	bpf_object__close(c->object);
+	free(c);
+}
+
+/* ---- attaching ---- */
+
+static struct bpf_link *attach_to(const struct covered *p, const char *target)
+{
+	bool is_return = section_of(p->pub.section, target).kind == SECTION_RETURN;
+	const char *colon = strrchr(target, ':');
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = is_return);
+
+	if (section_of(p->pub.section, target).of_kernel)
+		return bpf_program__attach_kprobe(p->program, is_return, target);
+	SCOPE_FREE char *path = colon ? strndup(target, (size_t)(colon - target)) : NULL;
+	opts.func_name = colon ? colon + 1 : NULL;
+	errno = EINVAL;
+	return path ? bpf_program__attach_uprobe_opts(p->program, -1, path, 0, &opts) : NULL;
+}
+
+/* A function without a symbol of its name has other sites, or is none. */
+static int attach_first(struct covered *p, struct cairn_err *err)
+{
+	const char *target = section_of(p->pub.section, p->given).target;
+	int e;
+
+	p->link = target && target == p->given ? attach_to(p, target)
+					       : bpf_program__attach(p->program);
+	e = p->link ? 0 : -errno;
+	p->pub.is_attached = !e;
+	/* What SEC() does not say is left to the tool that the object is of. */
+	if (e && !target)
+		return e == -EOPNOTSUPP ? 0 : explain(e, p->pub.section, err);
+	return e && e != -ENOENT && e != -EADDRNOTAVAIL ? explain(e, p->pub.section, err) : 0;
+}
+
+static int attach_one(struct cairn_cover *c, struct covered *p, struct cairn_err *err)
+{
+	libbpf_print_fn_t before = listen();
+	int e = attach_first(p, err);
+
+	e = e ? e : program_cover(p, &c->opts, err);
+	if (!e && !p->link && !p->pub.n_sites && !p->pub.why && p->pub.target)
+		e = explain(-ENOENT, p->pub.section, err);
+	libbpf_set_print(before);
+	return e;
+}
+
+int cairn_cover_attach(struct cairn_cover *c, struct cairn_err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < c->programs.n && !e; i++)
+		e = attach_one(c, &c->programs.p[i], err);
+	return e;
+}
+
+uint32_t cairn_cover_n_programs(const struct cairn_cover *c)
+{
+	return (uint32_t)c->programs.n;
+}
+
+const struct cairn_covered *cairn_cover_program(const struct cairn_cover *c, uint32_t i)
+{
+	return &c->programs.p[i].pub;
+}
+
+void cairn_cover_count(struct cairn_cover *c)
+{
+	for (size_t i = 0; i < c->programs.n; i++)
+		program_count(&c->programs.p[i]);
+}
+
+/* ---- maps ---- */
+
+int cairn_cover_pin(struct cairn_cover *c, const char *dir, struct cairn_err *err)
+{
+	libbpf_print_fn_t before = listen();
+	int e = bpf_object__pin_maps(c->object, dir);
+
+	libbpf_set_print(before);
+	return e ? explain(e, dir, err) : 0;
+}
+
+void cairn_cover_unpin(struct cairn_cover *c, const char *dir)
+{
+	libbpf_print_fn_t before = listen();
+
+	bpf_object__unpin_maps(c->object, dir);
+	libbpf_set_print(before);
+}
