@@ -79,6 +79,9 @@ static void report_text(const struct cairn_covered *p)
 	else if (p->why)
 		say(stderr, "; not covered: %s", p->why);
 	say(stderr, "\n");
+	if (p->caveat)
+		say(stderr, "  hits may not be calls at %s: %s\n",
+		    cairn_counted(p->n_caveats, "site").text, p->caveat);
 }
 
 static void report_json(const struct cairn_covered *p)
@@ -93,6 +96,8 @@ static void report_json(const struct cairn_covered *p)
 	json_uint(&j, "covered", p->n_sites);
 	json_uint(&j, "left_out", p->n_left_out);
 	json_text(&j, "why", p->why);
+	json_uint(&j, "caveats", p->n_caveats);
+	json_text(&j, "caveat", p->caveat);
 	json_uint(&j, "lost", p->n_lost);
 	json_uint(&j, "missed", p->n_missed);
 	json_close(&j);

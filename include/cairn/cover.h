@@ -62,6 +62,12 @@ struct cairn_covered {
 	/* Why calls are not seen; NULL: all are. Their number may be unknown: n_left_out is 0. */
 	const char *why;
 	/*
+	 * Sites among them where hits may not be calls (enum cairn_count_caveat), and what is so at the
+	 * first; 0 and NULL: there is none.
+	 */
+	uint32_t n_caveats;
+	const char *caveat;
+	/*
 	 * By cairn_cover_count(): calls at these sites that the program did not see, as an argument's
 	 * memory could not be read, or as the kernel did not run it.
 	 */

@@ -63,6 +63,28 @@ int main(void)
 	return 0;
 }
 """
+# GCC tests the first condition of is_equal() before *e: the loop's last pass is no call.
+CHAIN = r"""
+#include <stddef.h>
+struct ent { struct ent *next; unsigned hash; };
+struct map { struct ent **table; int (*cmp)(const void *, const struct ent *, const struct ent *, const void *); const void *data; unsigned size; };
+static inline int is_equal(const struct map *m, const struct ent *e1, const struct ent *e2, const void *k)
+{
+	return e1 == e2 || (e1->hash == e2->hash && !m->cmp(m->data, e1, e2, k));
+}
+static inline struct ent **find(const struct map *m, const struct ent *key, const void *k)
+{
+	struct ent **e = &m->table[key->hash & (m->size - 1)];
+	while (*e && !is_equal(m, *e, key, k))
+		e = &(*e)->next;
+	return e;
+}
+__attribute__((noinline)) struct ent *get(const struct map *m, const struct ent *key, const void *k)
+{
+	return m->table ? *find(m, key, k) : NULL;
+}
+int main(void) { return 0; }
+"""
 HEAD = r"""
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -166,9 +188,9 @@ WHOLE = {
 }
 
 
-def compile_object(name, text):
+def compile_object(name, text, of=None):
     need("clang")
-    text = text.replace("FILE", target())
+    text = text.replace("FILE", of or target())
     source = write(name + ".bpf.c", text)
     path = path_of(name + ".bpf.o")
     run("clang",
@@ -311,6 +333,32 @@ def what_has_nothing_to_miss_is_attached():
                 "no_argument": 1,
                 "first_alone": 1
             }, r.rows)
+
+
+@claim
+def a_site_where_hits_may_not_be_calls_is_told():
+    chain = compile_c("chain", CHAIN)
+    path = compile_object(
+        "caveats",
+        programs({
+            "compares": ("uprobe", "is_equal", "return 0;"),
+            "finds": ("uprobe", "find", "return 0;")
+        }), chain)
+    with Running("--json", path) as r:
+        pass
+    sites = cairn("sites", "--json", chain, "is_equal", "find",
+                  check=True).objects()
+    for name, function in (("compares", "is_equal"), ("finds", "find")):
+        n = sum(
+            bool(s["count_caveats"]) for s in sites
+            if s.get("function") == function)
+        expect(
+            r.rows[name]["caveats"] == n
+            and bool(r.rows[name]["caveat"]) == bool(n), r.rows, sites)
+    expect(
+        r.status == 0 and r.rows["compares"]["caveats"]
+        and "hits may not be calls at" in r.err
+        and "may be hit without a call" in r.err, r.rows, r.err)
 
 
 @claim

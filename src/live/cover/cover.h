@@ -192,6 +192,7 @@ struct covered {
 	VEC(int) fds; /* of the second programs */
 	struct trace_links links;
 	char why[CAIRN_ERR_MSG_MAX];
+	char caveat[400];
 };
 
 /*

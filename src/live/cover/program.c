@@ -215,6 +215,22 @@ static int make_second(struct work *w, uint32_t site, uint32_t *ret, struct cair
 	return keep_second(w, &built, ret, err);
 }
 
+/* "inlined in f+0x12: may be hit without a call" */
+static void note_caveats(struct work *w, uint32_t site)
+{
+	const struct cairn_trace_site *s = cairn_trace_site(w->trace, site);
+	uint32_t caveats = s->site->count_caveats;
+	char where[200];
+
+	if (!caveats || w->p->pub.n_caveats++)
+		return;
+	cairn_site_text(cairn_trace_probe(w->trace, s->probe)->function, s->site,
+			w->opts->show_name, where, sizeof(where));
+	snprintf(w->p->caveat, sizeof(w->p->caveat), "%s: %s", where,
+		 cairn_count_caveat_text((enum cairn_count_caveat)(caveats & -caveats)));
+	w->p->pub.caveat = w->p->caveat;
+}
+
 static int make_seconds(struct work *w, uint64_t first, struct cairn_err *err)
 {
 	int e = 0;
@@ -226,6 +242,8 @@ static int make_seconds(struct work *w, uint64_t first, struct cairn_err *err)
 			e = leave_out(w, 1, s->refused, err);
 		else if (!s->refused && !is_first(w, i, first))
 			e = make_second(w, i, &program, err);
+		if (program != NO_PROGRAM)
+			note_caveats(w, i);
 		if (e >= 0 && trace_set_program(w->trace, i, program) < 0)
 			e = err_nomem(err, "sites");
 	}
