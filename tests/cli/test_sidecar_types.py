@@ -8,8 +8,8 @@ import os
 import shutil
 import time
 
-from claims import (BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main,
-                    need, need_root, run)
+from claims import (BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, claim_each_of_many, expect,
+                    folder, main, need, need_root, run)
 
 # Types without a name of equal kind and size, and all that a struct in C can have.
 UNNAMED = """\
@@ -261,7 +261,7 @@ def packed(program):
     return path, sidecar
 
 
-@claim_each(*PROGRAMS)
+@claim_each_of_many(*PROGRAMS)
 def each_type_of_each_function_is_the_one_of_the_debug_information(program):
     path, sidecar = packed(program)
     r = run(os.path.join(BUILD, "tests/truth/sidecar_types"), path, sidecar)
@@ -295,7 +295,7 @@ def same(program, path, sidecar, words, told):
     told[words[0]] = told.get(words[0], 0) + len(before.out)
 
 
-@claim_each(*(p for p in PROGRAMS if p not in LARGE))
+@claim_each_of_many(*(p for p in PROGRAMS if p not in LARGE))
 def every_verb_prints_the_same_of_types_from_the_sidecar(program):
     path, sidecar = packed(program)
     told, zeroes = {}, source("zeroes", "\\0" * 4096)
@@ -317,7 +317,7 @@ def every_verb_prints_the_same_of_types_from_the_sidecar(program):
     expect(told["layout"] > 1000 and told["decode"] > 100 and told["bind"] > 100, told)
 
 
-@claim_each(*(p for p in PROGRAMS if p not in LARGE and p != "libc"))
+@claim_each_of_many(*(p for p in PROGRAMS if p not in LARGE and p != "libc"))
 def sites_and_fetched_values_are_the_same_from_the_sidecar(program):
     path, sidecar = packed(program)
     asked = list(probes(path))

@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
+from claims import (Skip, cairn, claim, claim_each, claim_each_of_many, expect, folder, main, need,
+                    need_root, run)
 
 SOURCES = {
     "a.c": """\
@@ -148,7 +149,7 @@ def same_as_whole(where, program="split"):
     expect(len(split) == len(whole), split, whole)
 
 
-@claim_each(*C_BUILDS, *CXX_BUILDS)
+@claim_each_of_many(*C_BUILDS, *CXX_BUILDS)
 def split_programs_give_the_sites_of_whole_ones(flags):
     same_as_whole(build(flags))
 
@@ -202,7 +203,7 @@ def packaged(flags, tool):
         os.rmdir(hidden)
 
 
-@claim_each(*C_BUILDS, *CXX_BUILDS)
+@claim_each_of_many(*C_BUILDS, *CXX_BUILDS)
 def packages_of_llvm_dwp_are_read(flags):
     packaged(flags, "llvm-dwp")
 

@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 
-from claims import BUILD, Running, cairn, claim, claim_each, expect, folder, main, need, run, write
+from claims import (BUILD, Running, cairn, claim, claim_each, claim_each_of_many, expect, folder,
+                    main, need, run, write)
 
 C = r"""
 #include <stdlib.h>
@@ -183,7 +184,7 @@ def of_program(lines):
     return [line for line in lines if re.search(r" \(\S+=", line) and folder() in line]
 
 
-@claim_each(*PROGRAMS)
+@claim_each_of_many(*PROGRAMS)
 def a_stripped_program_shows_the_same_parameters_from_its_sidecar(name):
     path = program(name)
     before, _ = shown(path)

@@ -9,7 +9,8 @@ import os
 import re
 
 import tracing
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect, folder,
+                    main, need, run)
 
 BACKENDS = ("auto", "uprobe_multi", "uprobe")
 COMPILERS = ("gcc", "clang")
@@ -233,7 +234,7 @@ def check_all(events, summary, calls):
     return seen
 
 
-@claim_each(*[(c, l, b) for c in COMPILERS for l in LEVELS
+@claim_each_of_many(*[(c, l, b) for c in COMPILERS for l in LEVELS
               for b in BACKENDS[:2]])
 def calls_have_the_programs_results_and_times(which):
     compiler, level, backend = which
@@ -372,7 +373,7 @@ def results(r, function):
     return pattern.findall(r.out)
 
 
-@claim_each(*[(c, l, b) for c in COMPILERS for l in ("-O0", "-O2")
+@claim_each_of_many(*[(c, l, b) for c in COMPILERS for l in ("-O0", "-O2")
               for b in BACKENDS])
 def results_have_the_types_of_the_functions(which):
     compiler, level, backend = which
