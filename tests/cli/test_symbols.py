@@ -384,7 +384,8 @@ def an_index_that_is_returned_needs_memory_that_is_returned():
 
 
 REFUSED = [
-    ("wrok", 3, "has no symbol wrok (perhaps you mean: work), and no debug information"),
+    ("wrok", 3,
+     "has no symbol wrok (perhaps you mean: work), and no debug information"),
     ("work(n)", 2, "$arg1 to $arg6 are the registers"),
     ("work($arg7)", 2, "has no $arg7; it has: $arg1"),
     ("work($arg1->x)", 2, "is not a pointer"),
@@ -431,6 +432,7 @@ struct T {
 };
 __attribute__((noinline)) void f() { LOG("none\n"); }
 __attribute__((noinline)) void f(int n) { LOG("int %d\n", n); }
+__attribute__((noinline)) void f(int n, ...) { LOG("more %d\n", n); }
 __attribute__((noinline)) void f(const char *s) { LOG("text %s\n", s); }
 __attribute__((noinline)) void f(int n, char const *s) { LOG("both %d %s\n", n, s); }
 __attribute__((noinline)) void f(size_t n) { LOG("size %zu\n", n); }
@@ -444,7 +446,8 @@ int main(int argc, char **argv)
 		ns::T t = {i * 10};
 		const ns::T &fixed = t;
 		ns::f();
-		ns::f(i);
+		((void (*)(int))ns::f)(i);
+		((void (*)(int, ...))ns::f)(i + 3, 1.5);
 		ns::f(i & 1 ? "odd" : "even");
 		ns::f(i * 2, "both");
 		ns::f((size_t)i << 40);
@@ -457,7 +460,7 @@ int main(int argc, char **argv)
 }
 """
 BY_TYPES = (("none", "ns::f()()"), ("int", "ns::f(int)(n)"),
-            ("text", "ns::f(const char *)(s)"),
+            ("more", "ns::f(int, ...)(n)"), ("text", "ns::f(const char *)(s)"),
             ("both", "ns::f(int, char const*)(n, $arg2)"),
             ("size", "ns::f(unsigned long)(n)"), ("size", "f(size_t)($arg1)"),
             ("reference", "ns::f(ns::T const&)(t.v)"), ("pointer",
@@ -486,9 +489,9 @@ def functions_of_one_name_are_told_apart_by_their_parameters():
 @claim
 def parameters_that_no_function_has_are_refused_with_those_that_there_are():
     path = overloads()
-    for probe, words in (("ns::f(double)", ("(int)", "(const char *)",
-                                            "(size_t)")),
-                         ("ns::f(n)", ("7 functions", "FUNC(TYPES)")),
+    for probe, words in (("ns::f(double)", ("(int)", "(int, ...)",
+                                            "(const char *)", "(size_t)")),
+                         ("ns::f(n)", ("8 functions", "FUNC(TYPES)")),
                          ("ns::T::get(int, int) const", ("(int) const", ))):
         r = trace("--dry-run", f"{path}:{probe}")
         expect(r.status == 1 and all(w in r.err for w in words), probe, r)

@@ -174,7 +174,10 @@ static size_t list_of(const struct cairn_types *types, const struct cairn_functi
 		at += (size_t)snprintf(at < size ? buf + at : NULL, at < size ? size - at : 0,
 				       "%s%s", at > 1 ? ", " : "", one);
 	}
-	return at + (size_t)snprintf(at < size ? buf + at : NULL, at < size ? size - at : 0, ")");
+	const char *more = at > 1 ? ", ..." : "...";
+
+	return at + (size_t)snprintf(at < size ? buf + at : NULL, at < size ? size - at : 0, "%s)",
+				     f->variadic ? more : "");
 }
 
 static bool is_const_method(const struct cairn_types *types, const struct cairn_function *f)
