@@ -137,6 +137,28 @@ bool aggregate_is_page(const char *name)
 	return profile_name_ends(name, ".html");
 }
 
+const char *aggregate_not_in_profile(const struct session *session)
+{
+	static const char *const options[] = {
+		[CAIRN_AGGREGATE_AVG] = "--avg",     [CAIRN_AGGREGATE_MIN] = "--min",
+		[CAIRN_AGGREGATE_MAX] = "--max",     [CAIRN_AGGREGATE_HIST] = "--hist",
+		[CAIRN_AGGREGATE_LHIST] = "--lhist", [CAIRN_AGGREGATE_QUANTILES] = "--quantiles",
+	};
+	const struct aggregate_session *a = session->aggregates;
+	unsigned int n_sums = 0;
+
+	for (size_t i = 0; i < a->n_items; i++) {
+		enum cairn_aggregate_kind kind = a->items[i].kind;
+		if (kind == CAIRN_AGGREGATE_COUNT)
+			continue;
+		if (kind != CAIRN_AGGREGATE_SUM)
+			return options[kind];
+		if (n_sums++)
+			return "a second --sum";
+	}
+	return NULL;
+}
+
 int aggregate_open_page(struct session *session, const char *name)
 {
 	struct aggregate_session *a = session->aggregates;

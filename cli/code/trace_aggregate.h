@@ -108,6 +108,11 @@ int aggregate_show(struct session *session, bool is_last, struct cairn_err *err)
 /* Whether a file's name asks for a page. */
 bool aggregate_is_page(const char *name);
 /* The last table becomes a page, with the hits of each interval. An exit status. */
+/*
+ * The option whose number a profile of stacks has no place for, as "--hist"; NULL: there is none. It
+ * has the hits, and one sum.
+ */
+const char *aggregate_not_in_profile(const struct session *session);
 int aggregate_open_page(struct session *session, const char *name);
 /* Lines of the summary. */
 void aggregate_summary(const struct session *session);

@@ -19,6 +19,22 @@ static bool has_stacks(const struct session *session)
 	return false;
 }
 
+static int check_profile(const struct file_values *values, const char *name,
+			 const struct session *session)
+{
+	const char *option = aggregate_not_in_profile(session);
+
+	if (values->repeats)
+		return fail(STATUS_USAGE,
+			    "%s is written once, at the end, and not each --every TIME", name);
+	if (option)
+		return fail(STATUS_USAGE,
+			    "%s is a profile, which has hits and one --sum for each stack, and no "
+			    "place for %s; without -o it is in the table",
+			    name, option);
+	return STATUS_YES;
+}
+
 /* Rows by $stack are a profile, of three kinds; others are a page. */
 static int open_whole(const struct file_values *values, const char *name, struct session *session)
 {
@@ -30,9 +46,9 @@ static int open_whole(const struct file_values *values, const char *name, struct
 	session->profile = name;
 	if (!is_profile && !aggregate_is_page(name))
 		return fail(STATUS_USAGE, "%s is for stacks: give --by '$stack'", name);
-	if (is_profile && values->repeats)
-		return fail(STATUS_USAGE,
-			    "%s is written once, at the end, and not each --every TIME", name);
+	status = is_profile ? check_profile(values, name, session) : STATUS_YES;
+	if (status)
+		return status;
 	status = trace_place_check(name, false);
 	return status || is_profile ? status : aggregate_open_page(session, name);
 }

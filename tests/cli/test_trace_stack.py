@@ -577,6 +577,11 @@ def rows_by_stack_are_written_as_a_profile(what):
     r = cairn("trace", "--by", "$stack", "--every", "1", "-o", out["html"],
               "-c", exe, "leaf")
     expect(r.status == 2 and "is written once" in r.err, r)
+    for option in (["--hist", "n"], ["--avg", "n"], ["--quantiles", "n"],
+                   ["--sum", "n", "--sum", "n + 1"]):
+        r = cairn("trace", "--by", "$stack", *option, "-o", out["html"], "-c",
+                  exe, "leaf")
+        expect(r.status == 2 and "no place for" in r.err, r)
 
 
 def deepest(name):
