@@ -248,7 +248,7 @@ void cairn_trace_close(struct cairn_trace *t);
  * it: the executable of the process or command. A process of another root, as in a container, has
  * PATH in that root; a library that it has not loaded yet is probed when it does. FILE is the end
  * of the declaring source file's path. EXPR is an expression of C over the parameters and $pid,
- * $tid, $cpu, $uid and $cgroup: with
+ * $tid, $cpu, $uid, $gid and $cgroup: with
  * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
  * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
  * compared. :str or :hex may come after it, or it is str(p), str(p, N) or buf(p, n). Without a list

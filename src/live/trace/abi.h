@@ -127,6 +127,7 @@ enum fetch_known {
 	FETCH_CPU,
 	FETCH_UID,
 	FETCH_CGROUP,
+	FETCH_GID,
 	FETCH_THREAD_POINTER, /* has no name in expressions */
 	FETCH_N_KNOWN
 };

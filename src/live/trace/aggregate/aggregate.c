@@ -41,8 +41,8 @@ static const struct {
 static int unknown_key(const char *by, const struct expr *e, struct cairn_err *err)
 {
 	return probe_error(err, -EINVAL, by, e->at,
-			   "there is no %s; there are $pid, $tid, $comm, $cpu, $cgroup, $site, "
-			   "$caller, $stack, $ret and $duration",
+			   "there is no %s; there are $pid, $tid, $comm, $cpu, $uid, $gid, "
+			   "$cgroup, $site, $caller, $stack, $ret and $duration",
 			   e->name);
 }
 
@@ -64,12 +64,23 @@ static int lay_out_known(struct aggregate_key *key, const char *by,
 	return unknown_key(by, v->expr, err);
 }
 
-/* $arg1 and so on are a USDT probe's, $ret and $duration a call's. */
+/*
+ * $arg1 and so on are a USDT probe's, $ret and $duration a call's; $uid and $gid are values as in
+ * any expression.
+ */
+static bool is_value(const char *name)
+{
+	static const char *const values[] = {"$ret", "$duration", "$uid", "$gid"};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (!strcmp(name, values[i]))
+			return true;
+	return !strncmp(name, "$arg", strlen("$arg"));
+}
+
 static bool is_of_kernel(const struct expr *e)
 {
-	return e->kind == EXPR_NAME && e->name[0] == '$' &&
-	       strncmp(e->name, "$arg", strlen("$arg")) != 0 && strcmp(e->name, "$ret") != 0 &&
-	       strcmp(e->name, "$duration") != 0;
+	return e->kind == EXPR_NAME && e->name[0] == '$' && !is_value(e->name);
 }
 
 static int take_key(struct aggregates *a, const struct probe_value_text *v, uint32_t *at,

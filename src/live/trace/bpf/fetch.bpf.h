@@ -220,6 +220,8 @@ static __always_inline __u64 known(__u64 which, __u64 ids)
 		return bpf_get_smp_processor_id();
 	case FETCH_UID:
 		return (__u32)bpf_get_current_uid_gid();
+	case FETCH_GID:
+		return bpf_get_current_uid_gid() >> 32;
 	case FETCH_CGROUP:
 		return bpf_get_current_cgroup_id();
 	case FETCH_THREAD_POINTER:

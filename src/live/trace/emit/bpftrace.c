@@ -103,6 +103,7 @@ static const struct emit_language language = {
 		  [FETCH_TID] = "tid",
 		  [FETCH_CPU] = "cpu",
 		  [FETCH_UID] = "uid",
+		  [FETCH_GID] = "gid",
 		  [FETCH_CGROUP] = "cgroup"},
 	.acc = "$a",
 	.if_true = "if ($a != 0) {",

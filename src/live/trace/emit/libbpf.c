@@ -77,6 +77,7 @@ static const struct emit_language language = {
 		  [FETCH_TID] = "(__u32)bpf_get_current_pid_tgid()",
 		  [FETCH_CPU] = "bpf_get_smp_processor_id()",
 		  [FETCH_UID] = "(__u32)bpf_get_current_uid_gid()",
+		  [FETCH_GID] = "bpf_get_current_uid_gid() >> 32",
 		  [FETCH_CGROUP] = "bpf_get_current_cgroup_id()"},
 	.acc = "a",
 	.if_true = "if (a) {",

@@ -142,7 +142,7 @@ static const char *refuses_op(const struct emit_language *language, const struct
 	if (op->code == FETCH_JZ || op->code == FETCH_JNZ)
 		return NULL;
 	if (op->code == FETCH_KNOWN && (op->imm >= FETCH_N_KNOWN || !language->known[op->imm]))
-		return "it has no such variable: $cpu, $uid, $cgroup or a thread-local one";
+		return "it has no such variable: $cpu, $uid, $gid, $cgroup or a thread-local one";
 	if (op->code >= FETCH_N_CODES || (op->code != FETCH_STREQ && !language->ops[op->code]))
 		return "it has no such operation";
 	return language->refuses ? language->refuses(op) : NULL;

@@ -209,8 +209,8 @@ static int check_of_return(const struct check *c, struct expr *e)
 
 static int no_known(const struct check *c, const struct expr *e)
 {
-	static const char *const all[] = {"$pid", "$tid",    "$comm", "$cpu",
-					  "$uid", "$cgroup", "$ret",  "$duration"};
+	static const char *const all[] = {"$pid", "$tid",    "$comm", "$cpu",     "$uid",
+					  "$gid", "$cgroup", "$ret",  "$duration"};
 	struct near_names near = {.max = 1};
 
 	if (!strcmp(e->name, "$site") || !strcmp(e->name, "$caller"))
@@ -222,17 +222,18 @@ static int no_known(const struct check *c, const struct expr *e)
 		near_offer(&near, all[i], near_rank(e->name, all[i]));
 	if (near.n)
 		return WRONG(c, e, "there is no %s; perhaps you mean %s", e->name, near.names[0]);
-	return WRONG(c, e,
-		     "there is no %s here; there are $pid, $tid, $comm, $cpu, $uid, $cgroup%s",
-		     e->name, c->no_returns ? "" : ", $ret and $duration");
+	return WRONG(
+		c, e,
+		"there is no %s here; there are $pid, $tid, $comm, $cpu, $uid, $gid, $cgroup%s",
+		e->name, c->no_returns ? "" : ", $ret and $duration");
 }
 
 /* What the kernel knows of the thread that hits a probe. */
 static int check_known(const struct check *c, struct expr *e)
 {
 	static const char *const names[FETCH_N_KNOWN] = {
-		[FETCH_PID] = "$pid", [FETCH_TID] = "$tid",       [FETCH_CPU] = "$cpu",
-		[FETCH_UID] = "$uid", [FETCH_CGROUP] = "$cgroup",
+		[FETCH_PID] = "$pid", [FETCH_TID] = "$tid", [FETCH_CPU] = "$cpu",
+		[FETCH_UID] = "$uid", [FETCH_GID] = "$gid", [FETCH_CGROUP] = "$cgroup",
 	};
 
 	for (unsigned int i = 0; i < FETCH_N_KNOWN; i++) {

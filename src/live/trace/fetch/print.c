@@ -42,8 +42,13 @@ static void put_cell(uint8_t reg, FILE *out)
 }
 
 static const char *const known[FETCH_N_KNOWN] = {
-	[FETCH_PID] = "pid", [FETCH_TID] = "tid",       [FETCH_CPU] = "cpu",
-	[FETCH_UID] = "uid", [FETCH_CGROUP] = "cgroup", [FETCH_THREAD_POINTER] = "thread pointer",
+	[FETCH_PID] = "pid",
+	[FETCH_TID] = "tid",
+	[FETCH_CPU] = "cpu",
+	[FETCH_UID] = "uid",
+	[FETCH_GID] = "gid",
+	[FETCH_CGROUP] = "cgroup",
+	[FETCH_THREAD_POINTER] = "thread pointer",
 };
 
 static void put_op(const struct fetch_op *op, FILE *out)

@@ -152,12 +152,12 @@ static const struct {
 	const char *theirs, *ours;
 } words[] = {
 	{"pid", "$pid"},        {"tid", "$tid"},        {"comm", "$comm"},
-	{"cpu", "$cpu"},        {"uid", "$uid"},        {"cgroup", "$cgroup"},
-	{"str", "str"},         {"buf", "buf"},         {"sizeof", "sizeof"},
-	{"int8", "int8_t"},     {"int16", "int16_t"},   {"int32", "int32_t"},
-	{"int64", "int64_t"},   {"uint8", "uint8_t"},   {"uint16", "uint16_t"},
-	{"uint32", "uint32_t"}, {"uint64", "uint64_t"}, {"struct", "struct"},
-	{"enum", "enum"},       {"union", "union"},
+	{"cpu", "$cpu"},        {"uid", "$uid"},        {"gid", "$gid"},
+	{"cgroup", "$cgroup"},  {"str", "str"},         {"buf", "buf"},
+	{"sizeof", "sizeof"},   {"int8", "int8_t"},     {"int16", "int16_t"},
+	{"int32", "int32_t"},   {"int64", "int64_t"},   {"uint8", "uint8_t"},
+	{"uint16", "uint16_t"}, {"uint32", "uint32_t"}, {"uint64", "uint64_t"},
+	{"struct", "struct"},   {"enum", "enum"},       {"union", "union"},
 };
 
 static void put_known(struct reader *r, struct text *t, const char *word, const char *at)

@@ -35,7 +35,7 @@ static const struct {
 /* Names with a $ that expressions have. */
 static bool is_fetched_name(const char *name)
 {
-	static const char *const names[] = {"$cpu", "$uid", "$cgroup", "$ret", "$duration"};
+	static const char *const names[] = {"$cpu", "$uid", "$gid", "$cgroup", "$ret", "$duration"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], name))
@@ -58,7 +58,7 @@ static int find_known(const struct reader *r, const struct probe_value_text *v,
 		return 0;
 	return probe_error(r->err, -EINVAL, r->text, v->expr->at,
 			   "there is no %s; a format has $time, $delta, $pid, $tid, $comm, $func, "
-			   "$site, $cpu, $uid, $cgroup, $ret and $duration",
+			   "$site, $cpu, $uid, $gid, $cgroup, $ret and $duration",
 			   name);
 }
 
