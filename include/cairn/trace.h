@@ -527,6 +527,7 @@ struct cairn_event {
 	uint64_t delta_ns;
 	const struct cairn_trace_style *style; /* as cairn_trace_opts; never NULL */
 	const struct cairn_event_call *call;   /* NULL: the trace does not show calls */
+	bool at_return; /* of a call's return, or of the end of an inlined copy: $ret, $duration */
 };
 
 /*

@@ -369,7 +369,7 @@ def types(compiler, level, backend, *probes, status=0, words=()):
 
 
 def results(r, function):
-    pattern = re.compile(rf" {function} entry[^:]*: \$ret=(.*)$", re.M)
+    pattern = re.compile(rf" {function} return[^:]*: \$ret=(.*)$", re.M)
     return pattern.findall(r.out)
 
 
@@ -408,7 +408,7 @@ def a_void_function_has_a_duration_and_no_result():
     r = types("gcc", "-O2", "auto", "nothing($duration, i)")
     expect(
         len(
-            re.findall(r"nothing entry: \$duration=\d+ ns, i=[012]$", r.out,
+            re.findall(r"nothing return: \$duration=\d+ ns, i=[012]$", r.out,
                        re.M)) == 3, r)
 
 
@@ -557,18 +557,25 @@ def events_of_inlined_copies_say_that_they_have_no_result(backend):
         len(
             re.findall(
                 r"inlined in user\+0x\w+: n=\d, \$ret=<unavailable: an inlined copy leaves "
-                r"its result where no convention says>, \$duration=\d+ ns", r.out)) == 4, r)
+                r"its result where no convention says>, \$duration=\d+ ns",
+                r.out)) == 4, r)
     r = trace(*command, "twice(n, $ret)")
-    expect(r.out.count("$ret=<unavailable: where the inlined copy ends is not known>") == 4, r)
+    expect(
+        r.out.count(
+            "$ret=<unavailable: an inlined copy leaves its result where no convention says>"
+        ) == 4, r)
     r = trace(*command, "twice(n, $ret, $duration)")
     for n in range(4):
         expect(
-            re.search(rf"twice entry: n={n}, \$ret={2 * n}, \$duration=\d+ ns",
-                      r.out), r)
+            re.search(
+                rf"twice return: n={n}, \$ret={2 * n}, \$duration=\d+ ns",
+                r.out), r)
     r = trace(*command, "twice if $ret > 2", status=1)
-    expect("where the inlined copy ends is not known" in r.err, r)
-    r = trace(*command, "twice if $ret > 2 && $duration > 0", status=1)
     expect("an inlined copy leaves its result where no convention says" in r.err, r)
+    r = trace(*command, "twice if $ret > 2 && $duration > 0", status=1)
+    expect(
+        "an inlined copy leaves its result where no convention says" in r.err,
+        r)
     r = trace(*command, "--best-effort", "--sum", "$ret", "twice")
     expect("1 of 2 sites" in r.err and re.search(r"^ +12$", r.out, re.M), r)
 
@@ -706,8 +713,12 @@ int main(int argc, char **argv)
 
 @claim_each("0", "1", "2")
 def nor_is_a_call_forgotten_for_a_copy_on_another_stack(enters):
-    path = compile_c("copies_and_stacks", COPIES_AND_STACKS, "gcc", ("-O2", "-g"))
-    probes = ["signals($duration)", "plain($duration)", "outer($duration)", "inner($duration)"]
+    path = compile_c("copies_and_stacks", COPIES_AND_STACKS, "gcc",
+                     ("-O2", "-g"))
+    probes = [
+        "signals($duration)", "plain($duration)", "outer($duration)",
+        "inner($duration)"
+    ]
     for asked in (probes, probes[1:]):
         r = trace("--json", "--best-effort", "-c", f"{path} {enters}", *asked)
         *events, summary = objects(r)
@@ -884,7 +895,7 @@ def what_is_left_otherwise_than_by_a_return_is_refused_if_it_may_throw():
     r = trace("-c", path, "last(n, $ret)", "words($duration)")
     expect(
         "n=6, $ret=7" in r.out and "n=4, $ret=5" in r.out
-        and "words entry: $duration=" in r.out, r)
+        and "words return: $duration=" in r.out, r)
 
 
 @claim

@@ -27,6 +27,7 @@
 #include "trace/show/format.h"
 #include "trace/place/in_kernel.h"
 #include "trace/place/move.h"
+#include "trace/attach/copies.h"
 #include "trace/attach/returns.h"
 #include "trace/locate.h"
 
@@ -419,21 +420,30 @@ static const uint8_t *fold_constant(struct cairn_trace *t, struct fetch_program 
 	return bytes;
 }
 
-/* Of a copy's end more may be known than that it is not known. */
-static const char *reason_at(const struct trace_site *site, enum cairn_unavailable why)
+static bool needs_result(const struct expr *e)
 {
-	bool has_more = why == CAIRN_UNAVAIL_NO_END && site->no_end;
+	return e && (e->special == EXPR_RETURN || needs_result(e->a) || needs_result(e->b) ||
+		     needs_result(e->c));
+}
 
-	return has_more ? site->no_end : cairn_unavailable_text(why);
+/* Of a copy's end more may be known than that it is not known; its result never is. */
+static const char *reason_at(const struct trace_site *site, const struct expr *e,
+			     enum cairn_unavailable why)
+{
+	if (why != CAIRN_UNAVAIL_NO_END)
+		return cairn_unavailable_text(why);
+	if (site->pub.site->kind == CAIRN_SITE_INLINED && needs_result(e))
+		return copies_no_result;
+	return site->no_end ? site->no_end : cairn_unavailable_text(why);
 }
 
 static const char *reason_for(struct cairn_trace *t, const struct trace_probe *p,
 			      const struct trace_site *site, uint32_t param, const char *text,
-			      enum cairn_unavailable why)
+			      const struct expr *e, enum cairn_unavailable why)
 {
 	const struct cairn_function *f = p->pub.function;
 	const char *name = param < f->n_params ? f->params[param].name : NULL;
-	const char *what = reason_at(site, why);
+	const char *what = reason_at(site, e, why);
 
 	if (!name || !strcmp(name, text))
 		return arena_printf(&t->arena, "%s is unavailable: %s", text, what);
@@ -479,10 +489,11 @@ static void note_unavailable(struct cairn_trace *t, const struct trace_probe *p,
 			     enum cairn_unavailable why)
 {
 	const struct cairn_trace_value *v = &p->pub.values[i];
+	const struct expr *e = p->text->values[i].expr;
 
-	site->slots[i].unavailable = reason_at(site, why);
+	site->slots[i].unavailable = reason_at(site, e, why);
 	if (v->listed && why != CAIRN_UNAVAIL_NO_END && !site->pub.refused)
-		site->pub.refused = reason_for(t, p, site, c->culprit, v->text, why);
+		site->pub.refused = reason_for(t, p, site, c->culprit, v->text, e, why);
 }
 
 static void compile_values(struct cairn_trace *t, const struct trace_probe *p,
@@ -532,10 +543,11 @@ static void compile_parts(struct cairn_trace *t, const struct trace_probe *p,
 		enum cairn_unavailable why = aggregate_compile(p, c, i);
 		if (why == CAIRN_AVAILABLE)
 			continue;
-		site->slots[i].unavailable = reason_at(site, why);
+		site->slots[i].unavailable = reason_at(site, p->parts[i].expr, why);
 		if (!site->pub.refused)
 			site->pub.refused =
-				reason_for(t, p, site, c->culprit, p->pub.values[i].text, why);
+				reason_for(t, p, site, c->culprit, p->pub.values[i].text,
+					   p->parts[i].expr, why);
 	}
 }
 
@@ -579,7 +591,8 @@ static void compile_if(struct cairn_trace *t, const struct trace_probe *p, struc
 	enum cairn_unavailable why = condition ? compile_condition(c, condition) : CAIRN_AVAILABLE;
 
 	if (why != CAIRN_AVAILABLE && !site->pub.refused)
-		site->pub.refused = reason_for(t, p, site, c->culprit, "the condition", why);
+		site->pub.refused =
+			reason_for(t, p, site, c->culprit, "the condition", condition, why);
 }
 
 /* The numbers that the entry keeps for the return. */
@@ -590,7 +603,7 @@ static void compile_kept_numbers(struct cairn_trace *t, const struct trace_probe
 
 	if (why != CAIRN_AVAILABLE && !site->pub.refused)
 		site->pub.refused =
-			reason_for(t, p, site, c->culprit, "a number of the entry", why);
+			reason_for(t, p, site, c->culprit, "a number of the entry", NULL, why);
 }
 
 static int end_program(const struct trace_probe *p, struct fetch_program *program,

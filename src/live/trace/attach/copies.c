@@ -56,6 +56,8 @@ static bool take_exits(struct cairn_trace *t, const struct trace_probe *p,
 	return frames;
 }
 
+const char copies_no_result[] = "an inlined copy leaves its result where no convention says";
+
 static int follow(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
 		  const struct copy_exits *from, struct cairn_err *err)
 {
@@ -74,7 +76,7 @@ static int follow(struct cairn_trace *t, const struct trace_probe *p, struct tra
 	site->exits = offsets;
 	site->follows = true;
 	site->result = &no_result;
-	site->no_end = "an inlined copy leaves its result where no convention says";
+	site->no_end = copies_no_result;
 	return 0;
 }
 

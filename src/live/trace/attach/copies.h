@@ -28,6 +28,9 @@ struct trace_copy {
 int copies_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct trace_site *site,
 		     struct cairn_err *err);
 
+/* Why $ret of a copy is not known. */
+extern const char copies_no_result[];
+
 /* Before the file's sites are closed, or are those of another provider. */
 void copies_forget_file(struct trace_file *f);
 

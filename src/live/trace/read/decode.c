@@ -192,6 +192,7 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 	s->event.comm[sizeof(s->event.comm) - 1] = 0;
 	if (t->opts.shows_calls)
 		decode_call(p, (const uint8_t *)rec, s);
+	s->event.at_return = s->event.call ? s->call.moment == CAIRN_CALL_RETURN : site->follows;
 	for (uint32_t i = 0; i < p->pub.n_values; i++)
 		decode_value(p, site, i, (const uint8_t *)rec, rec->faults, s);
 	return true;

@@ -84,9 +84,8 @@ static void put_call(const struct cairn_event *e, FILE *out)
 {
 	const struct cairn_event_call *call = e->call;
 
-	if (call->moment)
-		fprintf(out, ",\"call\":\"%s\"",
-			call->moment == CAIRN_CALL_ENTRY ? "entry" : "return");
+	if (call->moment == CAIRN_CALL_ENTRY)
+		fputs(",\"call\":\"entry\"", out);
 	fprintf(out, ",\"depth\":%u", call->depth);
 	if (call->moment == CAIRN_CALL_RETURN)
 		fprintf(out, ",\"duration_ns\":%" PRIu64, e->time_ns - call->entered_ns);
@@ -116,6 +115,8 @@ static int print_json(const struct cairn_event *e, FILE *out)
 		any |= e->values[i].truncated;
 	}
 	fputc('}', out);
+	if (e->at_return)
+		fputs(",\"call\":\"return\"", out);
 	if (e->call)
 		put_call(e, out);
 	if (any) {

@@ -261,7 +261,17 @@ int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 
 const char *print_where(const struct cairn_event *e, char *buf, size_t size)
 {
-	cairn_site_text(e->probe->function, e->site->site, e->show_name, buf, size);
+	char text[WHERE_MAX];
+
+	if (!e->at_return) {
+		cairn_site_text(e->probe->function, e->site->site, e->show_name, buf, size);
+		return buf;
+	}
+	cairn_site_text(e->probe->function, e->site->site, e->show_name, text, sizeof(text));
+	/* "entry", "entry of write" */
+	bool is_body = !strncmp(text, "entry", strlen("entry"));
+	snprintf(buf, size, "%s%s", is_body ? "return" : "end of copy ",
+		 text + (is_body ? strlen("entry") : 0));
 	return buf;
 }
 
