@@ -251,7 +251,7 @@ void cairn_trace_close(struct cairn_trace *t);
  * $tid, $cpu, $uid, $gid and $cgroup: with
  * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
  * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
- * compared. :str or :hex may come after it, or it is str(p), str(p, N) or buf(p, n). Without a list
+ * compared. :str or :hex may come after it, or it is str(p), str(p, N), wstr(p) or buf(p, n). Without a list
  * all parameters are fetched, with () none. COND is one, too, and its hits are reported.
  *
  * Where there is no debug information FUNC may be a symbol, mangled or not, or a function that the
@@ -307,6 +307,11 @@ struct cairn_trace_value {
 	bool hex;
 	bool at_return;   /* it needs the return: $ret, $duration */
 	uint8_t bit_size; /* of a bit-field, else 0 */
+	/*
+	 * Of a string of wide characters: the bytes of each, 2 (UTF-16) or 4 (UTF-32), as its
+	 * values have them; else 0.
+	 */
+	uint8_t unit_bytes;
 	const char *unit; /* of a number without a type: "ns"; NULL: it has none */
 };
 

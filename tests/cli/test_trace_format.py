@@ -196,7 +196,7 @@ def text_is_safe_for_a_terminal_and_may_stand_without_quotes():
               check=True)
     expect(
         r.out ==
-        '{}\t"\\033[31m\\"\\\\\\n" \\033[31m\\"\\\\\\n \\033 27   formats-gcc\n',
+        '{}\t"\\033[31m\\"\\\\\\n" \\033[31m"\\\\\\n \\033 27   formats-gcc\n',
         r.out)
 
 

@@ -197,6 +197,8 @@ CIRCLES = {
     "a struct has members, and a member may be a struct",
     ("facts/sites", ("quirks_hidden_difference.c", "quirks_loop_arithmetic.c", "quirks_quirks.c", "quirks_stale_outer_variable.c")):
     "the table of rules has their checks, and a check gives the reason of its row",
+    ("live/trace", ("expr_compile.c", "expr_floats.c", "expr_recipes.c", "expr_wide.c")):
+    "an expression compares strings and floats, which are expressions",
 }
 
 

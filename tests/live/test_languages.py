@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Arguments of functions in C++, Rust and Go, held against what the programs print themselves."""
 
+import collections
 import glob
 import json
 import os
@@ -448,6 +449,28 @@ def is_as_printed(path, function, names, options=()):
         expect({n: event[n] for n in own} == own, function, event, own)
 
 
+def counted(path, probe, key):
+    """Hits by a key."""
+    r = cairn("trace", "--no-sidecar", "--json", "-o", path + ".rows", "--count", "--by", key,
+              "-c", path, probe)
+    expect(r.status == 0, r)
+    with open(path + ".rows", encoding="utf-8") as file:
+        rows = json.loads(file.readline())["rows"]
+    return {row["by"][key]: row["count"] for row in rows}
+
+
+def is_key(path, probe, names, told, condition, n):
+    """Text is a key as it is printed, and @n calls meet the condition."""
+    for name in names:
+        wanted = collections.Counter(
+            text.replace("\\000", "\0")
+            for line in told for text in re.findall(re.escape(name) + r'="(.*?)"', line))
+        found = counted(path, probe, name)
+        expect(found == wanted and sum(found.values()) == len(told), name, found, told)
+    hits = counted(path, f"{probe} if {condition}", "$site")
+    expect(sum(hits.values()) == n, condition, hits)
+
+
 @claim_each("g++", "clang++", "clang++ -stdlib=libc++")
 def strings_and_vectors_of_cxx_are_what_the_program_prints(compiler):
     path = cxx_program(*compiler.split())
@@ -458,6 +481,10 @@ def strings_and_vectors_of_cxx_are_what_the_program_prints(compiler):
         for options in (("--no-sidecar",), ()):
             rows, told = values_shown(path, probe, *options)
             expect(rows == told and len(rows) == 4, rows, told)
+        if probe == "strings":
+            is_key(path, probe, ("value", "reference", "view"), told,
+                   f'reference == "const" && value != "{"b" * 9}" && view != "view of it"', 1)
+            is_key(path, probe, (), told, f'value == "{"d" * 27}"', 1)
 
 
 @claim
@@ -501,10 +528,11 @@ def strings_are_strings_in_json_and_arrays_arrays():
 def strings_and_vectors_of_rust_are_what_the_program_prints():
     path = rust_program("0")
     expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
-    for probe in ("rust::shown(s, o, v, *r)", "rust::slices"):
+    for probe in ("rust::slices", "rust::shown(s, o, v, *r)"):
         for options in (("--no-sidecar",), ()):
             rows, told = values_shown(path, probe, *options)
             expect(rows == told and len(rows) == 3, rows, told)
+    is_key(path, "rust::shown", ("s", "o", "*r"), told, 'o == "xyxy" && s != "" && *r == "2"', 1)
 
 
 @claim_each("0", "2")
@@ -564,6 +592,7 @@ def strings_and_slices_of_go_are_what_the_program_prints():
     path = go_program("plain", "-N -l")
     rows, told = values_shown(path, "main.shown", "--no-sidecar")
     expect(rows == told and len(rows) == 3, rows, told)
+    is_key(path, "main.shown", ("s", ), told, 's == "he"', 1)
 
 
 @claim

@@ -130,6 +130,17 @@ static void numbers_of_big_endian_machines(void **state)
 	decl_free(p.decl);
 }
 
+static void wide_characters_of_big_endian_machines(void **state)
+{
+	struct parsed p =
+		parse("typedef unsigned short char16_t; struct s { char16_t t[4]; };", "s390x");
+	const uint8_t bytes[] = {0, 'a', 0xd8, 0x3d, 0xde, 0, 0, 0};
+
+	assert_decodes(&p, (struct cairn_value_opts){.big_endian = true}, bytes, sizeof(bytes),
+		       "{.t = \"a😀\"}");
+	decl_free(p.decl);
+}
+
 /* Every length from nothing to whole gives text that ends, and what is missing is said to be. */
 static void a_record_may_be_cut_at_every_byte(void **state)
 {
@@ -487,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bit_fields_of_either_byte_order),
 		cmocka_unit_test(numbers_of_big_endian_machines),
+		cmocka_unit_test(wide_characters_of_big_endian_machines),
 		cmocka_unit_test(a_record_may_be_cut_at_every_byte),
 		cmocka_unit_test(lengths_are_those_of_ring_and_perf_buffers),
 		cmocka_unit_test(one_arm_of_a_union_is_shown_as_another_member_says),

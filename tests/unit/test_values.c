@@ -310,6 +310,25 @@ static void structs_unions_and_bases(void **state)
 		"{\"<ns::Base>\":{\"x\":7},\"i\":null,\"f\":null,\"a\":null,\"<ns::Base>\":null}");
 }
 
+static void arrays_of_wide_characters_are_text(void **state)
+{
+	uint32_t u = scalar("char16_t", 2, CAIRN_ENC_UTF);
+	uint32_t w = scalar("wchar_t", 4, CAIRN_ENC_SIGNED);
+	const uint16_t pairs[] = {'a', 0xd83d, 0xde00, 0xd83d, 0, 'x'};
+	const uint32_t odd[] = {'q', '"', 0x110000, 0xe4};
+
+	assert_prints(array(u, 6), pairs, sizeof(pairs), TEXT, "\"a😀\\ud83d\"");
+	assert_prints(array(u, 6), pairs, sizeof(pairs), JSON, "\"a😀\\ufffd\"");
+	assert_prints(flexible(u), pairs, 7, TEXT, "\"a😀\"");
+	assert_prints(array(w, 4), odd, sizeof(odd), TEXT, "\"q\\\"\\U00110000ä\"");
+	assert_prints(array(w, 4), odd, 10, TEXT, "\"q\\\"\"<cut off>");
+	assert_prints(array(w, 4), odd, 3, TEXT, "\"\"<cut off>");
+	assert_prints(array(w, 4), odd, sizeof(odd),
+		      (struct cairn_value_opts){.max_elems = 1, .style = CAIRN_VALUE_JSON},
+		      "\"q...\"");
+	assert_prints(array(scalar("int", 4, CAIRN_ENC_SIGNED), 2), odd, 8, TEXT, "{113, 34}");
+}
+
 static void arrays_end_where_the_bytes_do(void **state)
 {
 	uint32_t i = t_int(), c = t_char();
@@ -425,6 +444,7 @@ int main(void)
 		CLAIM(bit_fields_of_any_width_at_any_offset),
 		CLAIM(bit_fields_of_bool_and_enum),
 		CLAIM(structs_unions_and_bases),
+		CLAIM(arrays_of_wide_characters_are_text),
 		CLAIM(arrays_end_where_the_bytes_do),
 		CLAIM(nesting_and_repetition_are_limited),
 		CLAIM(offsets_beyond_everything_are_cut_off),

@@ -335,13 +335,29 @@ static uint64_t bytes_seen(struct view v)
 	return v.end == UINT64_MAX ? UINT64_MAX : v.end > v.off ? v.end - v.off : 0;
 }
 
-static void compile_string(struct compiler *c, const struct cairn_type *t, struct view v)
+/* @unit: bytes of a character. */
+static void compile_string(struct compiler *c, const struct cairn_type *t, struct view v,
+			   uint8_t unit)
 {
-	emit(c, (struct op){.code = OP_STRING,
+	emit(c, (struct op){.code = unit == 1 ? OP_STRING : OP_WIDE_STRING,
+			    .width = (uint8_t)(8 * unit),
 			    .off = v.off,
-			    .size = t->count,
+			    .size = t->count * unit,
 			    .has_count = t->has_count,
 			    .limit = bytes_seen(v)});
+}
+
+/* Bytes of a character of an array that is text; 0: it is none. */
+static uint8_t unit_of_string(const struct compiler *c, const struct cairn_type *t, struct view v)
+{
+	uint8_t wide = wide_char_bytes(c->types, t->ref);
+
+	if (t->vector)
+		return 0;
+	if (is_char(type_of(c, t->ref)))
+		return 1;
+	bool has_size = !t->has_count || t->size == t->count * wide;
+	return c->raw || c->look.hex || v.swapped || !has_size ? 0 : wide;
 }
 
 static void compile_array(struct compiler *c, const struct cairn_type *t, struct view v,
@@ -353,8 +369,10 @@ static void compile_array(struct compiler *c, const struct cairn_type *t, struct
 			    .stride = stride,
 			    .limit = bytes_seen(v)};
 
-	if (is_char(type_of(c, t->ref)) && !t->vector) {
-		compile_string(c, t, v);
+	uint8_t unit = unit_of_string(c, t, v);
+
+	if (unit) {
+		compile_string(c, t, v, unit);
 		return;
 	}
 	uint32_t group = begin_group(c, v, !t->has_count || !t->size);

@@ -108,6 +108,10 @@ void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte,
 void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
 	      const char *tail);
 
+/* The same of characters of 2 or 4 bytes; of the end only whole ones are shown. */
+void out_wide_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s,
+		   uint64_t n, unsigned int unit, const char *tail);
+
 /* Quoted and escaped, with all NULs; @more: only the beginning, as with a tail of "...". */
 void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n,
 		  bool more);

@@ -36,7 +36,8 @@ enum op_code {
 	OP_CHAR, /* is_signed */
 	/* all of size, or up to the end of the view when not has_count; cut at limit */
 	OP_STRING,
-	OP_REAL, /* aux: reals */
+	OP_WIDE_STRING, /* the same of characters of width bits, 16 or 32 */
+	OP_REAL,        /* aux: reals */
 	/*
 	 * aux: recipes; of an array the elements' operations follow, up to an OP_NEXT; on at next
 	 */

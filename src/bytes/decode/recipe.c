@@ -353,3 +353,31 @@ int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8
 	*n = bytes[recipe->length] >> 1;
 	return *n <= recipe->n_inside ? 1 : -1;
 }
+
+/* ---- wide characters ---- */
+
+static bool is_wide_name(const char *name)
+{
+	return name &&
+	       (!strcmp(name, "wchar_t") || !strcmp(name, "char16_t") || !strcmp(name, "char32_t"));
+}
+
+uint8_t wide_char_bytes(const struct cairn_types *types, uint32_t id)
+{
+	enum { LAYERS_MAX = 64 };
+	const struct cairn_type *own = type_at(types, id);
+
+	if (own->kind != CAIRN_T_INT || own->byte_swapped || (own->size != 2 && own->size != 4))
+		return 0;
+	for (int i = 0; i < LAYERS_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(types, id);
+		bool is_layer = t->kind == CAIRN_T_TYPEDEF || t->kind == CAIRN_T_CONST ||
+				t->kind == CAIRN_T_VOLATILE;
+		if (is_wide_name(t->name))
+			return (uint8_t)own->size;
+		if (!is_layer)
+			break;
+		id = t->ref;
+	}
+	return 0;
+}

@@ -45,6 +45,14 @@ bool recipe_of(const struct cairn_types *types, uint32_t id, struct recipe *ret)
  */
 bool recipe_may_be(const struct cairn_types *types, uint32_t id);
 
+/*
+ * wide_char_bytes - the size of a type of wide characters, 2 or 4
+ *
+ * They are wchar_t, char16_t and char32_t: in C typedefs of these names, in C++ types. 0: it is
+ * another type.
+ */
+uint8_t wide_char_bytes(const struct cairn_types *types, uint32_t id);
+
 /* A value with a recipe, at a fixed place of a larger one. */
 struct recipe_at {
 	uint64_t off;

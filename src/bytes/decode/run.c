@@ -178,6 +178,16 @@ static void put_enum(struct run *r, const struct op *op)
 
 /* ---- text ---- */
 
+static void put_characters(struct run *r, const struct op *op, uint64_t n, const char *tail)
+{
+	const uint8_t *s = r->base.p + op->off;
+
+	if (op->code == OP_WIDE_STRING)
+		out_wide_text(r->out, &r->d->look, s, n, op->width / 8, tail);
+	else
+		out_text(r->out, &r->d->look, s, n, tail);
+}
+
 static void put_string(struct run *r, const struct op *op)
 {
 	uint64_t seen = r->base.n > op->off ? r->base.n - op->off : 0;
@@ -185,15 +195,15 @@ static void put_string(struct run *r, const struct op *op)
 	seen = seen < op->limit ? seen : op->limit;
 	uint64_t there = !op->has_count || op->size > seen ? seen : op->size;
 	bool cut = op->has_count && there < op->size;
-	uint32_t max = r->d->max_elems;
+	uint64_t max = r->d->max_elems * (op->code == OP_WIDE_STRING ? op->width / 8u : 1u);
 	if ((cut && !there) || (!op->has_count && op->off > r->base.n)) {
 		put_note(r, "<cut off>");
 		return;
 	}
 	if (max && there > max)
-		out_text(r->out, &r->d->look, r->base.p + op->off, max, "...");
+		put_characters(r, op, max, "...");
 	else
-		out_text(r->out, &r->d->look, r->base.p + op->off, there, cut ? "<cut off>" : NULL);
+		put_characters(r, op, there, cut ? "<cut off>" : NULL);
 }
 
 /* ---- loops ---- */
@@ -477,6 +487,7 @@ static const struct op *step(struct run *r, const struct op *op)
 	case OP_TEXT:
 		return op + 1;
 	case OP_STRING:
+	case OP_WIDE_STRING:
 		put_string(r, op);
 		return op + 1;
 	case OP_GROUP:

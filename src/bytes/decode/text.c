@@ -8,6 +8,7 @@
  * after one that is flagged rightly, but it never misses one.
  */
 #include "base/utf8.h"
+#include "base/wide.h"
 #include "decode/out.h"
 
 static char *put_unicode(char *at, unsigned int c)
@@ -157,6 +158,29 @@ void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t
 		out_put(out, "...");
 	out_put(out, "\"");
 	if (tail && !look->json)
+		out_put(out, tail);
+}
+
+void out_wide_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s,
+		   uint64_t n, unsigned int unit, const char *tail)
+{
+	size_t shown = wide_length(s, n, unit);
+	bool has_end = n - shown >= unit;
+
+	out_put(out, "\"");
+	for (size_t i = 0; i < shown && !out->failed;) {
+		struct wide_char c;
+		char escape[16];
+		i += wide_take(s + i, shown - i, unit, look->big_endian, &c);
+		if (c.n_utf8)
+			out_escaped(out, c.utf8, c.n_utf8, '"', look->json, false);
+		else
+			out_put(out, wide_escape(c.number, look->json, escape));
+	}
+	if (tail && !has_end && look->json)
+		out_put(out, "...");
+	out_put(out, "\"");
+	if (tail && !has_end && !look->json)
 		out_put(out, tail);
 }
 

@@ -113,6 +113,21 @@ static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_
 	return l->n_targets ? at + 8 - out : l->n_bytes;
 }
 
+/* A string of wide characters, with its head; returns the bytes of both. */
+static uint32_t lay_out_wide(const struct cairn_trace *t, const struct probe_value_text *v,
+			     uint8_t unit, struct value_layout *l)
+{
+	uint32_t shown = v->most ? v->most : t->string_shown, room = STRING_BYTES_MIN;
+
+	while (room / unit <= shown && room < FETCHED_MAX)
+		room *= 2;
+	shown = shown < room / unit ? shown : room / unit - 1;
+	l->unit = unit;
+	l->n_bytes = (uint16_t)room;
+	l->n_shown = (uint16_t)(shown * unit);
+	return room + BYTES_HEAD;
+}
+
 /* A string, or bytes, with their head; returns the bytes of both. */
 static uint32_t lay_out_text(const struct cairn_trace *t, const struct probe_value_text *v,
 			     struct value_layout *l)
@@ -137,7 +152,9 @@ static uint32_t lay_out(struct cairn_trace *t, struct trace_probe *p, unsigned i
 		struct value_layout *l = &p->layouts[i];
 		uint32_t room;
 		if (p->pub.values[i].is_string || p->pub.values[i].is_bytes) {
-			room = lay_out_text(t, &p->text->values[i], l);
+			uint8_t unit = p->pub.values[i].unit_bytes;
+			room = unit ? lay_out_wide(t, &p->text->values[i], unit, l)
+				    : lay_out_text(t, &p->text->values[i], l);
 			at = round_up(at, 8);
 		} else {
 			lay_out_value(t, p->pub.types, p->text->values[i].expr, l);
@@ -236,6 +253,14 @@ static int complete_for_value(struct cairn_trace *t, const struct expr_scope *sc
 	return r < 0 || v->expr->is_address ? r : complete_recipes(scope, v->expr->type, 0, err);
 }
 
+static bool is_text_pointer(const struct cairn_types *types, uint32_t id)
+{
+	bool is_wide = type_wide_unit(types, id) != 0 &&
+		       cairn_types_get(types, cairn_types_resolve(types, id))->kind == CAIRN_T_PTR;
+
+	return is_wide || type_is_char_pointer(types, id);
+}
+
 static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 			  struct probe_value_text *v, bool listed, struct cairn_trace_value *ret,
 			  struct cairn_err *err)
@@ -255,8 +280,9 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 	if (r < 0)
 		return r;
 	const struct expr *e = v->expr;
+	uint8_t unit = v->n_bytes ? 0 : expr_wide_unit(&scope, e, v->is_wide);
 	bool pointer =
-		e->is_path ? !e->is_address && type_is_char_pointer(types, e->type) : e->is_text;
+		e->is_path ? !e->is_address && is_text_pointer(types, e->type) : e->is_text || unit;
 	if ((v->as_string || v->n_bytes) && !expr_may_be_string(&scope, e))
 		return probe_error(err, -EINVAL, scope.text, e->at,
 				   "%s needs a pointer or an "
@@ -274,6 +300,7 @@ static int describe_value(struct cairn_trace *t, const struct trace_probe *p,
 		.bit_size = (uint8_t)e->bit_size,
 		.unit = e->special == EXPR_DURATION ? "ns" : NULL,
 	};
+	ret->unit_bytes = ret->is_string ? unit : 0;
 	return 0;
 }
 
@@ -337,8 +364,20 @@ static uint32_t n_end_of_record(const struct cairn_trace *t)
 	return t->opts.shows_calls ? sizeof(struct trace_call_ref) : 0;
 }
 
+/* Each takes many operations: where nothing is listed the first are text, the others addresses. */
+static void limit_wide(struct cairn_trace_value *v, uint32_t *n_wide)
+{
+	enum { WIDE_MAX = 5 };
+
+	if (!v->unit_bytes || (*n_wide)++ < WIDE_MAX)
+		return;
+	v->is_string = false;
+	v->unit_bytes = 0;
+}
+
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
+	uint32_t n_wide = 0;
 	enum { MANY_VALUES = 16 };
 	struct probe_text *text = (struct probe_text *)p->text;
 	/* A line has many variables: those that are listed are fetched. */
@@ -360,6 +399,8 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		if (!text->values[i].text)
 			return err_nomem(err, "a probe");
 		r = describe_value(t, p, &text->values[i], text->has_list, &values[i], err);
+		if (!text->has_list)
+			limit_wide(&values[i], &n_wide);
 		if (r == 0 && text->values[i].n_bytes)
 			r = returns_take_bytes(t, p, &text->values[i], i, err);
 		else if (r == 0)

@@ -350,8 +350,13 @@ static int lay_out_path(struct cairn_trace *t, const struct expr_scope *scope,
 	const struct expr *e = v->expr;
 	char name[120];
 
-	if (is_text(types, v)) {
+	int is_counted = v->as_string || v->hex ? 0 : expr_may_be_text(scope, e, err);
+
+	if (is_counted < 0)
+		return is_counted;
+	if (is_counted || is_text(types, v)) {
 		lay_out_string(t, types, e, part);
+		part->is_counted = is_counted;
 		return 0;
 	}
 	const char *why = e->is_address ? NULL : why_no_key(types, e->type);
@@ -379,6 +384,14 @@ static void lay_out_number(const struct cairn_trace *t, const struct probe_value
 	part->n_bytes = (uint16_t)t->string_bytes;
 }
 
+static bool is_wide_text(const struct expr_scope *scope, const struct probe_value_text *v)
+{
+	const struct expr *e = v->expr;
+	bool is_address = e->is_path && e->is_address && !v->as_string;
+
+	return !is_address && expr_wide_unit(scope, e, v->is_wide);
+}
+
 static int check_key(const struct expr_scope *scope, const struct probe_value_text *v,
 		     struct cairn_err *err)
 {
@@ -395,6 +408,11 @@ static int check_key(const struct expr_scope *scope, const struct probe_value_te
 	if (v->as_string && !expr_may_be_string(scope, v->expr))
 		return probe_error(err, -EINVAL, scope->text, v->expr->at,
 				   ":str needs a pointer or an array");
+	if (!v->hex && is_wide_text(scope, v))
+		return probe_error(err, -EINVAL, scope->text, v->expr->at,
+				   "a string of wide characters cannot be a key: the kernel finds "
+				   "no end of it; p[0] is its first character, and :hex its "
+				   "address");
 	return 0;
 }
 
@@ -507,6 +525,10 @@ enum cairn_unavailable aggregate_compile(const struct trace_probe *p, struct com
 {
 	const struct aggregate_part *part = &p->parts[value];
 
+	if (part->is_counted)
+		return compile_key_text(c, part->expr, part->out,
+					(uint32_t)__builtin_ctz(part->n_bytes), part->n_shown,
+					value);
 	switch (part->kind) {
 	case PART_NUMBER:
 		return compile_number(c, part->expr, part->out, value);

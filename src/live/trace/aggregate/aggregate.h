@@ -59,6 +59,7 @@ enum part_kind {
 struct aggregate_part {
 	enum part_kind kind;
 	const struct expr *expr;
+	bool is_counted;                /* of a string: a recipe says how long it is */
 	uint16_t out, n_bytes, n_shown; /* of a string: as value_layout */
 };
 

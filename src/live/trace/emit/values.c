@@ -239,6 +239,10 @@ void emit_value(const struct emission *e, const struct trace_site *site, uint32_
 		   ret->ops[ret->n - 1].code == FETCH_STRING) {
 		take_string(ret);
 		ret->most = most_of(p, i);
+	} else if (p->pub.values[i].unit_bytes) {
+		missing(ret, "it is a string of wide characters");
+	} else if (p->parts && p->parts[i].is_counted) {
+		missing(ret, "it is text whose bytes are counted, and that may have no NUL");
 	} else if (p->pub.values[i].is_string) {
 		missing(ret, "it is not the address of a string");
 	} else if (n_stores(ret) != 1) {

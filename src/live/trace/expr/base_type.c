@@ -57,6 +57,8 @@ bool base_type_of(const char *words, struct base_type *ret)
 		{"uint64_t", {8, true, false}},  {"size_t", {8, true, false}},
 		{"ssize_t", {8, false, false}},  {"intptr_t", {8, false, false}},
 		{"uintptr_t", {8, true, false}}, {"ptrdiff_t", {8, false, false}},
+		{"wchar_t", {4, false, false}},  {"char16_t", {2, true, false}},
+		{"char32_t", {4, true, false}},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -438,8 +438,9 @@ enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, b
 	struct operand o = {0};
 
 	fetch_barrier(c->program);
-	if (layout->n_targets) {
-		enum cairn_unavailable missing = recipes_store(c, e, layout, value);
+	if (layout->n_targets || layout->unit) {
+		enum cairn_unavailable missing = layout->unit ? wide_store(c, e, layout, value)
+							      : recipes_store(c, e, layout, value);
 		c->program->n = missing == CAIRN_AVAILABLE ? c->program->n : from;
 		return missing;
 	}
@@ -623,6 +624,8 @@ static enum cairn_unavailable generate_string(struct compiler *c, const struct e
 	char text[FETCH_STREQ_BYTES] = {0};
 	bool is_comm = e->a->kind == EXPR_KNOWN;
 
+	if (e->text != TEXT_TO_NUL)
+		return e->text == TEXT_WIDE ? wide_compare(c, e, temp) : text_compare(c, e, temp);
 	c->temp = temp;
 	if (!is_comm) {
 		TRY(operand_of_path(c, e->a, &o));

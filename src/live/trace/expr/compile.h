@@ -57,6 +57,10 @@ enum cairn_unavailable compile_key(struct compiler *c, const struct expr *e, uin
 enum cairn_unavailable compile_key_string(struct compiler *c, const struct expr *e, uint32_t out,
 					  uint32_t log, uint32_t value);
 
+/* Text that a recipe reads; at most @most bytes, which are fewer than 1 << log. */
+enum cairn_unavailable compile_key_text(struct compiler *c, const struct expr *e, uint32_t out,
+					uint32_t log, uint32_t most, uint32_t value);
+
 /* A string in a key: what FETCH_STRING writes, after a byte that tells a NULL pointer. */
 struct key_string {
 	uint8_t is_null, pad;

@@ -58,6 +58,16 @@ struct expr_type_name {
 	unsigned int n_pointers;
 };
 
+/* How the text of a comparison ends. */
+enum expr_text {
+	TEXT_TO_NUL,  /* char, up to a NUL */
+	TEXT_COUNTED, /* a recipe says how many bytes: std::string, &str */
+	TEXT_WIDE,    /* characters of 2 or 4 bytes, up to one that is 0 */
+};
+
+/* The longest strings of comparisons, in characters; of char it is FETCH_STREQ_BYTES. */
+enum { EXPR_TEXT_MAX = 64, EXPR_WIDE_MAX = 15 };
+
 /* A name that is no parameter. The kept numbers are made by returns.c; param is which one. */
 enum expr_special { EXPR_PLAIN, EXPR_RETURN, EXPR_DURATION, EXPR_KEPT };
 
@@ -99,14 +109,18 @@ struct expr {
 	/* CAST: bytes that are kept, and whether any of them make a 1 */
 	uint8_t cast_bytes;
 	bool is_bool, is_cast_unsigned;
-	bool is_text;  /* CAST to char * */
-	bool is_float; /* a path of a floating type, or a literal of it */
+	bool is_text; /* CAST to char * */
+	uint8_t unit; /* CAST to wchar_t * and the like, BINARY of TEXT_WIDE: bytes of a character */
+	bool is_wide;        /* STRING: L"x"; STR: wstr() */
+	enum expr_text text; /* BINARY, if is_string */
+	bool is_float;       /* a path of a floating type, or a literal of it */
 };
 
 struct probe_value_text {
 	const char *text;
 	struct expr *expr;
 	bool as_string, hex;
+	bool is_wide;         /* of wstr() */
 	uint32_t most;        /* of str(p, most): bytes; 0: as many as of any string */
 	struct expr *n_bytes; /* of buf(p, n_bytes); NULL: it is none */
 	const char *unit;     /* of a weight; NULL: it has none */
@@ -226,6 +240,35 @@ bool base_type_of(const char *words, struct base_type *ret);
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
 /* Whether :str has a meaning for an expression that expr_type_path() gave a type. */
 bool expr_may_be_string(const struct expr_scope *scope, const struct expr *e);
+
+/*
+ * expr_may_be_text - whether a path is text whose bytes are counted, by a recipe, or a reference to
+ * it
+ *
+ * Returns 1, 0, or the result of cairn_sites_complete_type().
+ */
+int expr_may_be_text(const struct expr_scope *scope, const struct expr *e, struct cairn_err *err);
+
+/* Bytes of a character of a pointer to wide ones, or of an array of them; 0: it is none. */
+uint8_t type_wide_unit(const struct cairn_types *types, uint32_t id);
+
+/* The same of a type by its words, which is @id if the graph has it. */
+uint8_t type_wide_unit_of_words(const struct cairn_types *types, const char *words, uint32_t id);
+
+/*
+ * expr_wide_unit - bytes of a character of a string at an expression's address
+ *
+ * @is_wide  wstr() says that there are wide ones: those of an unknown type are wchar_t
+ * Returns 0 for none.
+ */
+uint8_t expr_wide_unit(const struct expr_scope *scope, const struct expr *e, bool is_wide);
+
+/*
+ * expr_wide_text - the characters of a literal, as units of 2 or 4 bytes
+ *
+ * Returns how many, at most @max; -1: it is not UTF-8; -2: there are more.
+ */
+int expr_wide_text(const struct expr *literal, uint8_t unit, uint32_t *ret, int max);
 
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);
 bool type_is_signed(const struct cairn_types *types, uint32_t id); /* integers and enumerations */

@@ -707,8 +707,22 @@ static int check_address(const struct check *c, struct expr *e)
 	return WRONG(c, e, "str() needs a pointer, an array or a number of 8 bytes");
 }
 
-/* A string in memory: a char pointer or array, the address in str(), or $comm. */
-static int check_text(const struct check *c, struct expr **text)
+/* The string at an address: str(), wstr(). */
+static int check_text_at(const struct check *c, struct expr *e, struct expr *both)
+{
+	int r = e->b ? WRONG(c, e->b, "%sstr() has no limit where it is compared",
+			     e->is_wide ? "w" : "")
+		     : check_address(c, e->a);
+
+	both->unit = r == 0 && e->is_wide ? expr_wide_unit(c->scope, e->a, true) : 0;
+	return r;
+}
+
+/*
+ * A string in memory: of char, counted, of wide characters, the address in str() or wstr(), or
+ * $comm.
+ */
+static int check_text(const struct check *c, struct expr **text, struct expr *both)
 {
 	struct expr *e = *text;
 
@@ -718,28 +732,65 @@ static int check_text(const struct check *c, struct expr **text)
 	}
 	if (e->kind == EXPR_STR) {
 		*text = e->a;
-		return e->b ? WRONG(c, e->b, "str() has no limit where it is compared")
-			    : check_address(c, e->a);
+		return check_text_at(c, e, both);
 	}
 	int r = check_path(c, e);
+	if (r == 0)
+		r = expr_may_be_text(c->scope, e, c->err);
 	if (r < 0)
 		return r;
+	both->text = r ? TEXT_COUNTED : TEXT_TO_NUL;
+	both->unit = e->is_path && e->is_address ? 0 : expr_wide_unit(c->scope, e, false);
 	bool is_text = e->is_path ? !e->is_address && (type_is_char_pointer(c->types, e->type) ||
 						       type_is_char_array(c->types, e->type))
 				  : e->is_text;
-	return is_text ? 0 : WRONG(c, e, "this is not a string; str(p) is the one at an address");
+	return is_text || both->text == TEXT_COUNTED || both->unit
+		       ? 0
+		       : WRONG(c, e, "this is not a string; str(p) is the one at an address");
 }
 
-/* @text is the char pointer or array, @literal the string. */
+static int check_wide_literal(const struct check *c, const struct expr *literal, uint8_t unit)
+{
+	uint32_t units[EXPR_WIDE_MAX];
+	int n = expr_wide_text(literal, unit, units, EXPR_WIDE_MAX);
+
+	if (n == -1)
+		return WRONG(c, literal, "a string of wide characters is written in UTF-8");
+	if (n < 0)
+		return WRONG(c, literal,
+			     "wide strings in conditions have at most %d characters; p[0] == 'x' "
+			     "compares one of them",
+			     EXPR_WIDE_MAX);
+	return 0;
+}
+
+/* Whether a literal can be compared with such a string. */
+static int check_literal(const struct check *c, const struct expr *e, const struct expr *literal)
+{
+	uint32_t most = e->text == TEXT_COUNTED ? EXPR_TEXT_MAX : FETCH_STREQ_BYTES - 2;
+
+	if (e->text == TEXT_WIDE)
+		return check_wide_literal(c, literal, e->unit);
+	if (literal->is_wide)
+		return WRONG(c, literal, "the other side has no wide characters: write \"...\"");
+	if (literal->n_bytes > most)
+		return WRONG(c, literal, "strings in conditions have at most %u characters%s", most,
+			     e->text == TEXT_COUNTED ? " beside text that is counted" : "");
+	return 0;
+}
+
+/* @text is the string in memory, @literal the one that is written. */
 static int check_string(const struct check *c, struct expr *e, struct expr *text,
 			struct expr *literal)
 {
 	if (e->op != FETCH_EQ && e->op != FETCH_NE)
 		return WRONG(c, e, "strings can only be compared with == and !=");
-	if (literal->n_bytes + 1 >= FETCH_STREQ_BYTES)
-		return WRONG(c, literal, "strings in conditions have at most %d characters",
-			     FETCH_STREQ_BYTES - 2);
-	int r = check_text(c, &text);
+	int r = check_text(c, &text, e);
+	if (r < 0)
+		return r;
+	if (e->unit)
+		e->text = TEXT_WIDE;
+	r = check_literal(c, e, literal);
 	if (r < 0)
 		return r;
 	if (literal == e->a || e->a != text) {
@@ -1011,6 +1062,7 @@ static int cast_to_pointer(const struct check *c, struct expr *e)
 		return 0;
 	e->is_text = !strcmp(words, "char");
 	e->pointee = find_type(c, words);
+	e->unit = type_wide_unit_of_words(c->types, words, e->pointee);
 	if (!e->pointee && strcmp(words, "void") != 0 && !base_type_of(words, &base))
 		return unknown_type(c, e);
 	return 0;
@@ -1117,6 +1169,7 @@ static int check_choice(const struct check *c, struct expr *e)
 	e->is_pointer = pointer->is_pointer;
 	e->pointee = pointer->pointee;
 	e->is_text = pointer->is_text;
+	e->unit = pointer->unit;
 	e->is_long = e->b->is_long || e->c->is_long;
 	e->is_unsigned = (e->b->is_unsigned && e->b->is_long == e->is_long) ||
 			 (e->c->is_unsigned && e->c->is_long == e->is_long);
@@ -1142,7 +1195,7 @@ static int check_condition(const struct check *c, struct expr *e)
 		return check_sizeof(c, e);
 	case EXPR_STR:
 	case EXPR_BUF:
-		return WRONG(c, e, "%s() is a value of its own%s",
+		return WRONG(c, e, "%s%s() is a value of its own%s", e->is_wide ? "w" : "",
 			     e->kind == EXPR_STR ? "str" : "buf",
 			     e->kind == EXPR_STR ? ", or compared with == and !=" : "");
 	case EXPR_STRING:

@@ -28,7 +28,7 @@ struct operand {
 	} while (0)
 
 /* Temporaries of values that are stored: no expression is computed meanwhile. */
-enum { TEMP_VALUE = FETCH_TEMP, TEMP_COUNT, TEMP_POINTER };
+enum { TEMP_VALUE = FETCH_TEMP, TEMP_POINTER };
 
 /*
  * All of them append operations, and return CAIRN_AVAILABLE, or why there is no value; then the
@@ -53,6 +53,16 @@ bool operand_has_temp(struct compiler *c, unsigned int temp);
 /* A value with its layout's targets (recipes.c). */
 enum cairn_unavailable recipes_store(struct compiler *c, const struct expr *e,
 				     const struct value_layout *layout, uint32_t value);
+
+/* acc = whether text that a recipe reads is a string (recipes.c). */
+enum cairn_unavailable text_compare(struct compiler *c, const struct expr *e, unsigned int temp);
+
+/* A string of wide characters, with its head (wide.c). */
+enum cairn_unavailable wide_store(struct compiler *c, const struct expr *e,
+				  const struct value_layout *layout, uint32_t value);
+
+/* acc = whether a string of wide characters is a literal (wide.c). */
+enum cairn_unavailable wide_compare(struct compiler *c, const struct expr *e, unsigned int temp);
 
 /* acc = whether two floats, or one and a constant, compare (floats.c). */
 enum cairn_unavailable floats_compare(struct compiler *c, const struct expr *e, unsigned int temp);

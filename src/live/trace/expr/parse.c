@@ -15,7 +15,8 @@
  *	             | "sizeof" ( "(" type ")" | unary )
  *	postfix   := primary { "." name | "->" name | "[" expr "]" }
  *	primary   := { scope "::" } name | integer | float | 'c' | "string" | "(" expr ")"
- *	             | "str" "(" expr [ "," integer ] ")" | "buf" "(" expr "," expr ")"
+ *	             | ( "str" | "wstr" ) "(" expr [ "," integer ] ")" | "buf" "(" expr "," expr ")"
+ *	             | ( "L" | "u" | "U" ) "string"
  *	scope     := name | name "." name (of a file) | "'" any characters "'"
  *	type      := words of a name, "::" between them in C++, and "*"s
  *
@@ -70,6 +71,7 @@ struct parser {
 	uint32_t n_string;
 	uint64_t value;
 	bool is_unsigned, is_long;
+	bool is_wide; /* STRING */
 };
 
 #define P1(a)    ((uint32_t)(a))
@@ -145,9 +147,19 @@ static bool read_char(const char **s, unsigned char *ret)
 	return true;
 }
 
+/* The quotation mark of a string; NULL: none begins here. L, u and U say that it is wide. */
+static const char *string_begin(const char *s)
+{
+	bool is_wide = *s == 'L' || *s == 'u' || *s == 'U';
+
+	return s[is_wide] == '"' ? s + is_wide : NULL;
+}
+
 static void lex_string(struct parser *p)
 {
-	const char *s = p->pos + 1;
+	const char *s = string_begin(p->pos) + 1;
+
+	p->is_wide = *p->pos != '"';
 
 	p->string = node_bytes(p, strlen(s) + 1);
 	p->n_string = 0;
@@ -313,12 +325,12 @@ static void next(struct parser *p)
 	char c = *p->pos;
 	if (!c)
 		p->token = TOK_END;
+	else if (string_begin(p->pos))
+		lex_string(p);
 	else if (name_starts(c) || (c == '\'' && scope_end(p->pos)))
 		lex_name(p);
 	else if (isdigit((unsigned char)c))
 		lex_int(p);
-	else if (c == '"')
-		lex_string(p);
 	else if (c == '\'')
 		lex_char(p);
 	else
@@ -485,7 +497,7 @@ static struct expr *parse_sizeof(struct parser *p)
 
 /* ---- primaries ---- */
 
-/* str(p), str(p, n), buf(p, n) */
+/* str(p), str(p, n), the same of wstr, buf(p, n) */
 static struct expr *parse_call(struct parser *p, enum expr_kind kind, uint32_t at)
 {
 	struct expr *e = node(p, kind, NULL, NULL);
@@ -534,10 +546,16 @@ static struct expr *parse_name(struct parser *p)
 	next(p);
 	if (!is_punct(p, P1('(')))
 		return e;
-	if (!e->scopes && (!strcmp(e->name, "str") || !strcmp(e->name, "buf")))
-		return parse_call(p, e->name[0] == 's' ? EXPR_STR : EXPR_BUF, e->at);
+	bool is_wide = !strcmp(e->name, "wstr");
+	if (!e->scopes && (!strcmp(e->name, "str") || is_wide || !strcmp(e->name, "buf"))) {
+		struct expr *call = parse_call(p, e->name[0] == 'b' ? EXPR_BUF : EXPR_STR, e->at);
+		if (call)
+			call->is_wide = is_wide;
+		return call;
+	}
 	fail(p, -EINVAL, p->at,
-	     "functions cannot be called; only str(p), str(p, n), buf(p, n) and sizeof are known");
+	     "functions cannot be called; only str(p), str(p, n), wstr(p), buf(p, n) and sizeof "
+	     "are known");
 	return NULL;
 }
 
@@ -576,6 +594,7 @@ static struct expr *parse_primary(struct parser *p)
 	e->value = p->value;
 	e->is_unsigned = p->is_unsigned;
 	e->is_long = p->is_long;
+	e->is_wide = e->kind == EXPR_STRING && p->is_wide;
 	next(p);
 	return e;
 }
@@ -774,7 +793,7 @@ static void parse_unit(struct parser *p, struct probe_value_text *v)
 	next(p);
 }
 
-/* str() and buf() around the whole of a value. */
+/* str(), wstr() and buf() around the whole of a value. */
 static void unwrap(struct parser *p, struct probe_value_text *v)
 {
 	struct expr *e = v->expr;
@@ -783,10 +802,13 @@ static void unwrap(struct parser *p, struct probe_value_text *v)
 		return;
 	v->expr = e->a;
 	v->as_string = e->kind == EXPR_STR;
+	v->is_wide = e->is_wide;
 	if (e->kind == EXPR_BUF)
 		v->n_bytes = e->b;
 	else if (e->b && (e->b->value < 1 || e->b->value > STRING_MOST))
-		fail(p, -ERANGE, e->b->at, "str() shows 1 to 2047 bytes");
+		fail(p, -ERANGE, e->b->at,
+		     e->is_wide ? "wstr() shows 1 to 2047 characters"
+				: "str() shows 1 to 2047 bytes");
 	else if (e->b)
 		v->most = (uint32_t)e->b->value;
 }

@@ -43,6 +43,7 @@ struct value_layout {
 	uint16_t n_shown;            /* of a string: the most, without its NUL */
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
 	bool cut;                    /* the type has more bytes than are fetched */
+	uint8_t unit;                /* of a string of wide characters: 2 or 4; else 0 */
 	/*
 	 * The targets of recipes in the value's type. The 8 bytes at state tell whether the value
 	 * was read, and then each target: a byte is 0 until it was.

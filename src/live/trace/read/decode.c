@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "trace/trace.h"
 
 static const char text_unreadable[] = "memory cannot be read";
@@ -55,6 +56,30 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 		v->n_bytes = l->n_shown;
 		v->truncated = true;
 	}
+}
+
+/* Up to the character that is 0, which is looked for in what was read. */
+static void decode_wide(struct decode_space *s, uint32_t i, const struct value_layout *l,
+			const uint8_t *rec, bool fault)
+{
+	struct cairn_event_value *v = &s->values[i];
+	uint64_t address, n = l->n_bytes;
+
+	memcpy(&address, rec + l->out, sizeof(address));
+	if (fault && address == (uint64_t)VALUE_NO_ADDRESS) {
+		unreadable(s, i, 0, false);
+		return;
+	}
+	if (fault)
+		memcpy(&n, rec + l->out + 8, sizeof(n));
+	n = n < l->n_bytes ? n : l->n_bytes;
+	v->bytes = rec + l->out + BYTES_HEAD;
+	v->n_bytes = (uint32_t)wide_length(v->bytes, n, l->unit);
+	v->truncated = v->n_bytes > l->n_shown;
+	if (v->truncated)
+		v->n_bytes = (uint32_t)wide_cut(v->bytes, l->n_shown, l->unit);
+	else if (v->n_bytes == n / l->unit * l->unit) /* it goes on where nothing can be read */
+		unreadable(s, i, address, true);
 }
 
 static void decode_bytes(struct decode_space *s, uint32_t i, const struct value_layout *l,
@@ -142,6 +167,10 @@ static void decode_value(const struct trace_probe *p, const struct trace_site *s
 	if (v->what->at_return && s->event.call && s->call.moment == CAIRN_CALL_ENTRY) {
 		v->state = CAIRN_VALUE_UNAVAILABLE;
 		v->reason = text_no_return;
+		return;
+	}
+	if (l->unit) {
+		decode_wide(s, i, l, rec, fault);
 		return;
 	}
 	if (p->pub.values[i].is_string) {

@@ -228,7 +228,10 @@ static void put_plain(const struct cairn_event_value *v, FILE *out)
 	/* An array ends at its NUL, too. */
 	if (!v->what->is_string && !v->what->is_bytes)
 		n = strnlen((const char *)v->bytes, n);
-	print_escaped(v->bytes, n, false, out);
+	if (v->what->unit_bytes)
+		print_unquoted_wide(v->bytes, n, v->what->unit_bytes, out);
+	else
+		print_unquoted(v->bytes, n, out);
 	if (v->truncated)
 		fputs("...", out);
 }
@@ -273,7 +276,7 @@ static void put_known_text(const struct cairn_event *e, enum format_known known,
 
 	switch (known) {
 	case FORMAT_COMM:
-		print_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
+		print_unquoted((const uint8_t *)e->comm, strlen(e->comm), out);
 		break;
 	case FORMAT_FUNCTION:
 		cairn_quote_put(e->probe->function->name, CAIRN_QUOTE_TEXT, out);

@@ -17,6 +17,11 @@ enum {
 
 /* Text that is safe for a terminal, or for JSON, without quotation marks. */
 void print_escaped(const uint8_t *s, size_t n, bool json, FILE *out);
+/* Text that has no quotation marks around it, so that those in it mean nothing. */
+void print_unquoted(const uint8_t *s, size_t n, FILE *out);
+/* The same of wide characters (base/wide.h); what is no character is shown as a number. */
+void print_escaped_wide(const uint8_t *s, size_t n, unsigned int unit, bool json, FILE *out);
+void print_unquoted_wide(const uint8_t *s, size_t n, unsigned int unit, FILE *out);
 /* A string of JSON, with its quotation marks. */
 void print_json_text(const char *s, FILE *out);
 /* The decimal digits of a number, before @end; returns the first one. */

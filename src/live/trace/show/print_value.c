@@ -12,6 +12,7 @@
 #include <cairn/text.h>
 
 #include "base/utf8.h"
+#include "base/wide.h"
 #include "trace/trace.h"
 
 static bool is_own_symbol(const struct cairn_function *function, const char *symbol)
@@ -97,6 +98,46 @@ void print_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
 		if (i < n)
 			i += put_special(s + i, n - i, json, out);
 	}
+}
+
+void print_unquoted(const uint8_t *s, size_t n, FILE *out)
+{
+	const uint8_t *end = s + n, *quote;
+
+	for (; s < end && (quote = memchr(s, '"', (size_t)(end - s))); s = quote + 1) {
+		print_escaped(s, (size_t)(quote - s), false, out);
+		fputc('"', out);
+	}
+	print_escaped(s, (size_t)(end - s), false, out);
+}
+
+/* Returns the bytes of the character. */
+static size_t put_wide_char(const uint8_t *s, size_t n, unsigned int unit, bool json,
+			    bool is_quoted, FILE *out)
+{
+	struct wide_char c;
+	size_t taken = wide_take(s, n, unit, false, &c);
+	char escape[16];
+
+	if (!c.n_utf8)
+		fputs(wide_escape(c.number, json, escape), out);
+	else if (is_quoted)
+		print_escaped(c.utf8, c.n_utf8, json, out);
+	else
+		print_unquoted(c.utf8, c.n_utf8, out);
+	return taken;
+}
+
+void print_escaped_wide(const uint8_t *s, size_t n, unsigned int unit, bool json, FILE *out)
+{
+	for (size_t i = 0; n - i >= unit;)
+		i += put_wide_char(s + i, n - i, unit, json, true, out);
+}
+
+void print_unquoted_wide(const uint8_t *s, size_t n, unsigned int unit, FILE *out)
+{
+	for (size_t i = 0; n - i >= unit;)
+		i += put_wide_char(s + i, n - i, unit, false, false, out);
 }
 
 static void put_string(const uint8_t *s, size_t n, bool json, FILE *out)
@@ -235,6 +276,13 @@ static void put_bytes(const struct cairn_event_value *v, bool json, FILE *out)
 	fputc('"', out);
 }
 
+static void put_wide(const struct cairn_event_value *v, bool json, FILE *out)
+{
+	fputc('"', out);
+	print_escaped_wide(v->bytes, v->n_bytes, v->what->unit_bytes, json, out);
+	fputc('"', out);
+}
+
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 			    enum cairn_value_style style, FILE *out)
 {
@@ -253,7 +301,10 @@ int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 	}
 	if (!v->what->is_string)
 		return print_value(event, v, json, out);
-	put_string(v->bytes, v->n_bytes, json, out);
+	if (v->what->unit_bytes)
+		put_wide(v, json, out);
+	else
+		put_string(v->bytes, v->n_bytes, json, out);
 	if (v->truncated && !json)
 		fputs("...", out);
 	return ferror(out) ? -EIO : 0;
