@@ -27,7 +27,8 @@ import trace as traced  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', os.path.join(SOURCE, 'build')))
 HOLDER = os.path.join(BUILD, 'tests', 'live', 'loc_programs')
-N_INLINED, N_BODIES, N_USER, KILLS = 90, 40, 60, 20
+# The verifier takes most of the time in an emulated processor.
+N_INLINED, N_BODIES, N_USER, KILLS = 80, 20, 16, 10
 INIT = """
 /bin/busybox --install -s /bin
 mount -t tracefs none /sys/kernel/tracing
@@ -114,17 +115,16 @@ int on_{name}(struct pt_regs *ctx)
 }}
 """
 READ = '\tr->args[{i}].error = bpf_loc_arg(ctx, {i}, (union bytes *)r->args[{i}].bytes);\n'
-N_READ = 12
 
 
-def kernel_object(names):
-    """One program for each function; the first arguments are read."""
+def kernel_object(names, params):
+    """One program for each function."""
     text = loc_calls.bpf_object([], '', '../live/loc_record.h').replace(
         '1 << 22', '1 << 25')
-    reads = ''.join(READ.format(i=i) for i in range(N_READ))
-    return text + ''.join(
-        PROGRAM.format(name=name, id=i, reads=reads)
-        for i, name in enumerate(names))
+    for i, name in enumerate(names):
+        reads = ''.join(READ.format(i=k) for k in range(len(params[name])))
+        text += PROGRAM.format(name=name, id=i, reads=reads)
+    return text
 
 
 def compile_bpf(source, into):
@@ -302,8 +302,8 @@ def make(folder, kernel, vmlinux):
                             for k, (_, (r,
                                         _)) in enumerate(sorted(args.items())))
             file.write(f'e{i} {place[0]:x} {read}\n')
-    compile_bpf(kernel_object(names), at('kernel'))
-    functions = loc_calls.functions(N_USER, 5)
+    compile_bpf(kernel_object(names, params), at('kernel'))
+    functions = loc_calls.functions(N_USER, 5, (6, 1, 0, 4))
     with open(at('calls.c'), 'w', encoding='utf-8') as file:
         file.write(loc_calls.program(functions, 7))
     compile_bpf(loc_calls.bpf_object(functions, '/bin/calls', 'loc_record.h'),
