@@ -57,6 +57,8 @@ static const struct {
 	{"signed", "cmp $2, %edi\njg 3f\nmov %edi, %eax\n" LEA JUMP TARGETS TABLE(RODATA, THREE), 0},
 	{"other_register", "cmp $2, %esi\nja 3f\nmov %edi, %eax\n" LEA
 			   JUMP TARGETS TABLE(RODATA, THREE), 0},
+	{"signed_byte", "movzbl (%rsi), %eax\ncmp $130, %al\nja 3f\nmovsbq %al, %rax\n" LEA
+			JUMP TARGETS TABLE(RODATA, ".rept 131\n.long 1b-9b\n.endr"), 0},
 	{"changed", "cmp $2, %edi\nja 3f\nmov %edi, %eax\ninc %eax\n" LEA
 		    JUMP TARGETS TABLE(RODATA, THREE), 0},
 	{"changed_low", "cmp $2, %edi\nja 3f\nmov %edi, %eax\nmov $7, %al\n" LEA

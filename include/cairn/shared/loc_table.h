@@ -103,6 +103,6 @@ struct cairn_loc_entry {
 
 /* A near argument of 1 << @log bytes; 0: the argument is not near. */
 #define CAIRN_LOC_NEAR(word, log, is_signed)                                                       \
-	((unsigned int)(word) + 1 | (unsigned int)(log) << 5 | (unsigned int)(is_signed) << 7)
+	(((unsigned int)(word) + 1) | (unsigned int)(log) << 5 | (unsigned int)(is_signed) << 7)
 
 #endif

@@ -141,9 +141,13 @@ static void describe(struct insn_table *t, const ZydisDecodedInstruction *zi,
 		break;
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVZX:
-	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_CDQE:
 		copy(t, ops);
+		break;
+	case ZYDIS_MNEMONIC_MOVSX:
+		/* A byte of 128 or more, which a comparison may let pass, is negative after it. */
+		if (ops[1].size > 8)
+			copy(t, ops);
 		break;
 	case ZYDIS_MNEMONIC_LEA:
 		address(t, ops, end);
