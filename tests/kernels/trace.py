@@ -20,6 +20,7 @@ import tempfile
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 import common  # noqa: E402
 import guests  # noqa: E402
+import kernel_cover  # noqa: E402
 import kernel_places  # noqa: E402
 import kernel_refused  # noqa: E402
 import kernel_returns  # noqa: E402
@@ -382,7 +383,7 @@ def check_left(version, text, has_module):
         name: (int(a), int(b))
         for name, a, b in re.findall(r'^left (\w+) (\d+) (\d+)$', text, re.M)
     }
-    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places', 'returns', 'forbidden') + ('module', ) * has_module:
+    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places', 'returns', 'forbidden') + ('module', 'covered') * has_module:
         common.claim(f'{version}: nothing is left after {name} ({left.get(name)})',
                      left.get(name) == left.get('before') == (0, 0))
 
@@ -442,7 +443,8 @@ def check(kernel, vmlinux):
         text = guests.boot(
             kernel,
             INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT +
-            kernel_returns.INIT + kernel_refused.INIT, {
+            kernel_returns.INIT + kernel_cover.INIT + kernel_refused.INIT, {
+                **kernel_cover.files(folder),
                 **kernel_returns.files(folder, sites),
                 **kernel_stacks.files(folder, chosen),
                 **kernel_places.files(folder, chosen, module), **{
@@ -465,6 +467,7 @@ def check(kernel, vmlinux):
         kernel_stacks.check(version, text, sent, chosen, vmlinux)
         kernel_places.check(version, text, sent, bool(module))
         kernel_returns.check(version, text, sent)
+        kernel_cover.check(version, text)
         kernel_refused.check(version, text, sent, bool(module))
 
 

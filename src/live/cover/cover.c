@@ -172,6 +172,8 @@ static int attach_first(struct covered *p, struct cairn_err *err)
 	/* What SEC() does not say is left to the tool that the object is of. */
 	if (e && !target)
 		return e == -EOPNOTSUPP ? 0 : explain(e, p->pub.section, err);
+	/* What the kernel does not probe is not the command line's fault. */
+	e = e == -EINVAL ? -EOPNOTSUPP : e;
 	return e && e != -ENOENT && e != -EADDRNOTAVAIL ? explain(e, p->pub.section, err) : 0;
 }
 

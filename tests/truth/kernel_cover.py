@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn run --cover-inlined in the guest: a program at a function that has no body there.
+
+The oracle for requests of the block layer is what it counts itself, /sys/block/loop0/stat. The
+object of the requests is ours; the other one is that of Debian's biotop, unchanged.
+"""
+import glob
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+
+import common
+
+PROGRAM = r"""
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+struct gendisk { int major; } __attribute__((preserve_access_index));
+struct request_queue { struct gendisk *disk; } __attribute__((preserve_access_index));
+struct request { struct request_queue *q; unsigned int cmd_flags; } __attribute__((preserve_access_index));
+struct request_key { int major; unsigned int operation; };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct request_key);
+	__type(value, unsigned long);
+} requests SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 64);
+	__uint(key_size, 4);
+	__uint(value_size, 8 * 32);
+} frames SEC(".maps");
+char LICENSE[] SEC("license") = "GPL";
+
+SEC("kprobe/blk_account_io_start")
+int BPF_KPROBE(on_start, struct request *req)
+{
+	struct request_key key = {.major = BPF_CORE_READ(req, q, disk, major),
+			  .operation = BPF_CORE_READ(req, cmd_flags) & 255};
+	unsigned long one = 1, *n = bpf_map_lookup_elem(&requests, &key);
+
+	bpf_get_stackid(ctx, &frames, 0);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&requests, &key, &one, BPF_ANY);
+	return 0;
+}
+"""
+INIT = """
+# A program that knows nothing of inlined copies.
+mkdir -p /sys/fs/bpf
+mount -t bpf none /sys/fs/bpf 2>/dev/null
+if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
+	dd if=/dev/zero of=/tmp/cover bs=1M count=4 2>/dev/null
+	losetup /dev/loop1 /tmp/cover
+	covers() { name=$1; shift; rm -f /tmp/said
+		cairn run --cover-inlined $K --json "$@" >/tmp/$name.json 2>/tmp/said & pid=$!
+		wait_for '^attached' /tmp/said
+		sync
+		sleep 1
+		cat /sys/block/loop1/stat >/tmp/before
+		dd if=/dev/zero of=/dev/loop1 bs=4k count=300 conv=fsync 2>/dev/null
+		dd if=/dev/loop1 of=/dev/null bs=64k 2>/dev/null
+		echo 3 >/proc/sys/vm/drop_caches
+		dd if=/dev/loop1 of=/dev/null bs=64k 2>/dev/null
+		sync
+		sleep 2
+		echo "$name stat $(cat /tmp/before) / $(cat /sys/block/loop1/stat)"
+		cairn decode --json --map $map >/tmp/$name.map
+		kill -INT $pid; wait $pid; echo "$name status $?"
+		echo "begin $name"; cat /tmp/said /tmp/$name.json; echo "end $name"
+		echo "begin $name-map"; cat /tmp/$name.map; echo "end $name-map"
+	}
+	map=requests
+	cairn run --cover-inlined $K --duration 100ms /requests.bpf.o >/tmp/said 2>&1
+	echo "strict $?"; head -2 /tmp/said
+	covers requests --best-effort /requests.bpf.o
+	if [ -e /biotop.bpf.o ]; then
+		map=whobyreq
+		covers biotop --best-effort --attach blk_account_io_start=blk_account_io_start /biotop.bpf.o
+	fi
+	losetup -d /dev/loop1
+	left covered
+fi
+"""
+
+
+def biotop():
+    """The object in Debian's biotop (package libbpf-tools); None: it is not to be had."""
+    with tempfile.TemporaryDirectory() as folder:
+        for command in (('apt-get', '-qq', '-o', 'APT::Sandbox::User=root',
+                         'download', 'libbpf-tools'), ('sh', '-c',
+                                                       'dpkg-deb -x *.deb .')):
+            if subprocess.run(command,
+                              cwd=folder,
+                              capture_output=True,
+                              check=False).returncode:
+                return None
+        programs = glob.glob(folder + '/usr/sbin/biotop')
+        return embedded(open(programs[0], 'rb').read()) if programs else None
+
+
+def embedded(data):
+    """The first object for BPF that a program contains."""
+    at = data.find(b'\x7fELF\x02\x01\x01', 1)
+    while at >= 0:
+        if struct.unpack_from('<H', data, at + 18)[0] == 247:
+            sections, = struct.unpack_from('<Q', data, at + 40)
+            n, = struct.unpack_from('<H', data, at + 60)
+            return data[at:at + sections + 64 * n]
+        at = data.find(b'\x7fELF\x02\x01\x01', at + 1)
+    return None
+
+
+def files(folder):
+    if common.have('clang'):
+        return {}
+    source, ours = os.path.join(folder, 'requests.bpf.c'), os.path.join(
+        folder, 'requests.bpf.o')
+    with open(source, 'w', encoding='utf-8') as file:
+        file.write(PROGRAM)
+    subprocess.run([
+        'clang', '-O2', '-g', '-target', 'bpf', '-D__TARGET_ARCH_x86',
+        '-idirafter', f'/usr/include/{os.uname().machine}-linux-gnu', '-c',
+        source, '-o', ours
+    ],
+                   check=True)
+    found = {'/requests.bpf.o': ours}
+    theirs = biotop()
+    if theirs:
+        found['/biotop.bpf.o'] = os.path.join(folder, 'biotop.bpf.o')
+        with open(found['/biotop.bpf.o'], 'wb') as file:
+            file.write(theirs)
+    return found
+
+
+def part(text, name):
+    found = re.search(f'^begin {name}\n(.*?)^end {name}$', text, re.M | re.S)
+    return found.group(1) if found else ''
+
+
+def completed(text, name):
+    """Reads, writes and discards that the block layer counted meanwhile."""
+    counts = re.search(f'^{name} stat (.*) / (.*)$', text, re.M)
+    if not counts:
+        return None
+    before, after = ([int(w) for w in half.split()]
+                     for half in counts.groups())
+    return sum(after[i] - before[i] for i in (0, 4, 11))
+
+
+def programs(text, name):
+    rows = [
+        json.loads(line) for line in part(text, name).splitlines()
+        if line.startswith('{')
+    ]
+    return {row['program']: row for row in rows if 'program' in row}
+
+
+def check_requests(version, text):
+    row = programs(text, 'requests').get('on_start', {})
+    entries = [
+        json.loads(line) for line in part(text, 'requests-map').splitlines()
+    ]
+    seen = sum(
+        e['value'] for e in entries
+        if e['key']['major'] == 7 and e['key']['operation'] in (0, 1, 3))
+    stat = completed(text, 'requests')
+    inlined = not row.get('attached')
+    common.claim(
+        f'{version}: a program at blk_account_io_start sees each request that the block layer '
+        f'counts ({"at copies" if inlined else "at its body"}: {seen}, {stat}; {row})',
+        stat and seen == stat and
+        (row.get('covered', 0) >= 4 if inlined else row.get('covered') == 0)
+        and row.get('lost') == 0)
+    if inlined:
+        common.claim(
+            f'{version}: without best effort, a copy whose argument is not known ends it',
+            re.search('^strict 1$', text, re.M)
+            and 'may be hit without a call' in text)
+
+
+def check_biotop(version, text):
+    row = programs(text, 'biotop').get('blk_account_io_start', {})
+    entries = part(text, 'biotop-map').splitlines()
+    common.claim(
+        f'{version}: the program of Debian\'s biotop, unchanged, notes requests '
+        f'({len(entries)}; {row})',
+        len(entries) > 3 and row.get('lost') == 0
+        and (row.get('attached') or row.get('covered', 0) >= 4))
+
+
+def check(version, text):
+    if 'failed to create kprobe' in part(text, 'requests'):
+        # Its own kprobes are of functions that ftrace traces.
+        common.skip(f'{version}: programs at blk_account_io_start',
+                    'the kernel refuses probes there')
+        return
+    if part(text, 'requests'):
+        check_requests(version, text)
+    if part(text, 'biotop'):
+        check_biotop(version, text)
