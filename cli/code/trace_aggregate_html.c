@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cairn/file.h>
 #include <cairn/text.h>
@@ -38,6 +39,8 @@ struct writing {
 	const struct cairn_aggregates *table;
 	const struct aggregate_page *page;
 	size_t n_shown, n_keyed;
+	char **titles; /* of the columns */
+	size_t n_titles;
 	bool has_no_memory;
 };
 
@@ -59,18 +62,27 @@ static const char style[] =
 	"pre{margin:.4rem 0;font:.82rem/1.4 ui-monospace,Menlo,'DejaVu Sans Mono',monospace;"
 	"white-space:pre-wrap}\n"
 	"table{border-collapse:collapse;width:100%;font-size:.86rem}\n"
-	"th{font-weight:500;color:var(--faint);text-align:left}\n"
+	"th{font-weight:500;color:var(--faint);text-align:left;white-space:nowrap}\n"
+	"th.long{white-space:normal;min-width:14rem}\n"
 	"td,th{padding:.28rem .5rem;border-bottom:1px solid var(--rule);vertical-align:top}\n"
 	"tbody tr:last-child td{border-bottom:0}\n"
 	".num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-	".bar{width:38%;min-width:4rem}\n"
+	".bar{width:30%;min-width:4rem}\n"
 	".bar i{display:block;height:1.1em;min-width:1px;background:var(--bar);"
 	"border-radius:0 3px 3px 0}\n"
 	".time{display:flex;align-items:flex-end;height:9rem;gap:1px;margin-bottom:.8rem;"
 	"border-bottom:1px solid var(--rule)}\n"
-	".time i{flex:1;background:var(--bar);min-width:1px}\n"
+	".note{margin:0 0 .5rem;color:var(--faint);font-size:.86rem}\n"
+	".time i{flex:1 1 0;background:var(--bar);min-width:1px}\n"
 	"@media(max-width:30rem){header,main{padding-left:.7rem;padding-right:.7rem}"
 	"section{padding:.9rem .7rem 1rem}td,th{padding:.25rem .3rem}}\n"
+	/* A row becomes a block of lines, each with its title. */
+	"@media(max-width:40rem){.rows thead{display:none}.rows tr{display:block;padding:.5rem 0;"
+	"border-bottom:1px solid var(--rule)}.rows tbody tr:last-child{border-bottom:0}"
+	".rows td{display:flex;justify-content:space-between;gap:1rem;border:0;padding:.1rem .3rem;"
+	"text-align:right}.rows td::before{content:attr(data-title);color:var(--faint);"
+	"text-align:left;white-space:normal;flex:none;max-width:45%}.rows td:empty{display:none}"
+	".rows td.bar:not(:empty){display:block;width:auto}.rows td.bar::before{content:none}}\n"
 	"@media print{section{break-inside:avoid}}\n";
 
 struct aggregate_page *aggregate_page_new(const char *name)
@@ -126,18 +138,43 @@ static void put_bar(double value, double most, FILE *out)
 	fputs("</td>", out);
 }
 
+static double seconds_of(const struct interval *i)
+{
+	return (double)(i->to_ns - i->from_ns) / 1e9;
+}
+
+static double rate_of(const struct interval *i)
+{
+	return i->to_ns > i->from_ns ? (double)i->hits / seconds_of(i) : 0;
+}
+
+/* The last interval is shorter than the others: a bar is as wide as its interval. */
+static void put_chart(const struct writing *w)
+{
+	const struct aggregate_page *page = w->page;
+	double most = 0;
+
+	for (size_t i = 0; i < page->n_intervals; i++) {
+		double rate = rate_of(&page->intervals[i]);
+		most = rate > most ? rate : most;
+	}
+	fputs("<div class=time aria-hidden=true>", w->out);
+	for (size_t i = 0; i < page->n_intervals; i++)
+		fprintf(w->out, "<i style=\"flex-grow:%.6f;height:%.2f%%\"></i>",
+			seconds_of(&page->intervals[i]),
+			percent(rate_of(&page->intervals[i]), most));
+	fputs("</div>", w->out);
+}
+
 static void put_time(const struct writing *w)
 {
 	const struct aggregate_page *page = w->page;
-	uint64_t most = 0;
 
-	for (size_t i = 0; i < page->n_intervals; i++)
-		most = page->intervals[i].hits > most ? page->intervals[i].hits : most;
-	fputs("<section><h2>Hits over time</h2><div class=time aria-hidden=true>", w->out);
-	for (size_t i = 0; i < page->n_intervals; i++)
-		fprintf(w->out, "<i style=\"height:%.2f%%\"></i>",
-			percent((double)page->intervals[i].hits, (double)most));
-	fputs("</div><table><thead><tr><th class=num>from, s<th class=num>to, s"
+	fputs("<section><h2>Hits over time</h2><p class=note>The height of a bar is the number of "
+	      "hits in a second.</p>",
+	      w->out);
+	put_chart(w);
+	fputs("<table><thead><tr><th class=num>from, s<th class=num>to, s"
 	      "<th class=num>hits</tr></thead><tbody>\n",
 	      w->out);
 	for (size_t i = 0; i < page->n_intervals; i++)
@@ -180,7 +217,39 @@ static bool is_shown(const struct writing *w, size_t i)
 	return i < w->n_shown || i >= w->n_keyed;
 }
 
-/* Titles when @row is NULL. @most: what a whole bar stands for; 0: there are no bars. */
+static const char *title_of(const struct writing *w, size_t i)
+{
+	return i < w->n_titles && w->titles[i] ? w->titles[i] : "";
+}
+
+/* @most: what a whole bar stands for; 0: there are no bars. */
+static void put_titles(const struct writing *w, double most)
+{
+	enum { LONG = 32 };
+	size_t n_words = aggregate_n_words(w->session);
+
+	fputs("<tr>", w->out);
+	for (size_t i = 0; i < w->n_titles; i++) {
+		const char *word = strlen(title_of(w, i)) > LONG ? " long" : "";
+		fprintf(w->out, "<th class=\"%s%s\">", i < n_words ? "key" : "num", word);
+		cairn_quote_put(title_of(w, i), CAIRN_QUOTE_HTML, w->out);
+	}
+	if (most > 0) {
+		fputs("<th class=bar>", w->out);
+		cairn_quote_put(title_of(w, n_words), CAIRN_QUOTE_HTML, w->out);
+	}
+	fputs("</tr>\n", w->out);
+}
+
+/* A narrow page has no line of titles: each cell has its own. */
+static void put_cell(const struct writing *w, size_t i, const char *text, bool is_number)
+{
+	fprintf(w->out, "<td%s data-title=\"", is_number ? " class=num" : "");
+	cairn_quote_put(title_of(w, i), CAIRN_QUOTE_HTML, w->out);
+	fputs("\">", w->out);
+	cairn_quote_put(text, CAIRN_QUOTE_HTML, w->out);
+}
+
 static void put_cells(struct writing *w, const struct cairn_aggregate_row *row, double most)
 {
 	size_t n_words = aggregate_n_words(w->session);
@@ -193,15 +262,12 @@ static void put_cells(struct writing *w, const struct cairn_aggregate_row *row, 
 	n = aggregate_fill_line(w->session, row, cells);
 	fputs("<tr>", w->out);
 	for (size_t i = 0; i < n; i++) {
-		fprintf(w->out, row ? "<td%s>" : "<th%s>", i < n_words ? "" : " class=num");
-		cairn_quote_put(cells[i] ? cells[i] : "", CAIRN_QUOTE_HTML, w->out);
+		put_cell(w, i, cells[i] ? cells[i] : "", i >= n_words);
 		free(cells[i]);
 	}
 	free(cells);
-	if (row && most > 0)
+	if (most > 0)
 		put_bar(length_of(w, row), most, w->out);
-	else if (most > 0)
-		fputs("<th>", w->out);
 	fputs("</tr>\n", w->out);
 }
 
@@ -213,8 +279,8 @@ static void put_rows(struct writing *w)
 		double length = is_shown(w, i) ? length_of(w, &w->table->rows[i]) : 0;
 		most = length > most ? length : most;
 	}
-	fputs("<section><table><thead>", w->out);
-	put_cells(w, NULL, most);
+	fputs("<section><table class=rows><thead>", w->out);
+	put_titles(w, most);
 	fputs("</thead><tbody>\n", w->out);
 	for (size_t i = 0; i < w->table->n_rows; i++)
 		if (is_shown(w, i))
@@ -254,9 +320,9 @@ static void put_block(struct writing *w, const struct cairn_aggregate_row *row)
 {
 	const struct aggregate_session *a = w->session->aggregates;
 
-	fprintf(w->out, "<section><h2>%s</h2>\n<table><thead>",
+	fprintf(w->out, "<section><h2>%s</h2>\n<table class=rows><thead>",
 		cairn_counted(row->hits, "hit").text);
-	put_cells(w, NULL, 0);
+	put_titles(w, 0);
 	fputs("</thead><tbody>\n", w->out);
 	put_cells(w, row, 0);
 	fputs("</tbody></table>\n", w->out);
@@ -316,6 +382,23 @@ static void put_page(struct writing *w)
 	fputs("</main>\n", w->out);
 }
 
+static void fill_titles(struct writing *w)
+{
+	size_t n = aggregate_n_words(w->session) + aggregate_n_columns(w->session);
+
+	w->titles = calloc(n, sizeof(*w->titles));
+	w->has_no_memory |= !w->titles;
+	if (w->titles)
+		w->n_titles = aggregate_fill_line(w->session, NULL, w->titles);
+}
+
+static void free_titles(struct writing *w)
+{
+	for (size_t i = 0; i < w->n_titles; i++)
+		free(w->titles[i]);
+	free(w->titles);
+}
+
 int aggregate_page_write(const struct aggregate_page *page, const struct session *session,
 			 const struct cairn_aggregates *table)
 {
@@ -331,7 +414,9 @@ int aggregate_page_write(const struct aggregate_page *page, const struct session
 	w.out = open_memstream(&text, &size);
 	if (!w.out)
 		return fail(STATUS_NOT_HERE, "no memory");
+	fill_titles(&w);
 	put_page(&w);
+	free_titles(&w);
 	w.has_no_memory |= fclose(w.out) != 0;
 	r = w.has_no_memory ? -ENOMEM : cairn_file_write(page->name, text, size, &err);
 	free(text);

@@ -39,6 +39,9 @@ int main(int argc, char **argv)
 MEASURE = """<script>addEventListener('load', () => {
 	const root = document.documentElement;
 	parent.postMessage(JSON.stringify({scroll: root.scrollWidth, client: root.clientWidth,
+		narrowest: Math.min(...[...document.querySelectorAll('.rows td')].map(e => e.clientWidth || 999)),
+		highest: Math.max(...[...document.querySelectorAll('th')].map(e => e.clientHeight)),
+		unnamed: [...document.querySelectorAll('.rows td:not(.bar)')].filter(e => !e.dataset.title).length,
 		scripts: document.scripts.length, rows: document.querySelectorAll('tbody tr').length}), '*');
 })</script>"""
 
@@ -118,7 +121,7 @@ def cells_are_those_of_the_table(options):
 def several_functions_have_their_names():
     page = Tables(traced("--count", "work", "rest", name="names.html"))
     expect(
-        page.tables[0] == [["function", "count", ""], ["work", "2000"],
+        page.tables[0] == [["function", "count"], ["work", "2000"],
                            ["rest", "667"]], page.tables)
 
 
@@ -177,6 +180,18 @@ def it_fits_and_has_no_script_of_the_program(width):
     expect(
         found["scroll"] <= found["client"] and found["scripts"] == 1
         and found["rows"] > 20, found)
+
+
+@claim_each(360, 1280)
+def long_keys_and_many_numbers_can_be_read(width):
+    text = traced("--count", "--sum", "n * 1000000", "--avg", "n * 1000000",
+                  "--max", "n * 1000000", "--by", "kind,s,n * 1000000 / 3000000000", "work",
+                  name="wide.html")
+    found = result_of_page(text + MEASURE, width)
+    # No letter below the other, neither in cells nor in titles; a title beside each cell.
+    expect(
+        found["scroll"] <= found["client"] and found["narrowest"] > 25
+        and found["highest"] < 60 and found["unnamed"] == 0, found)
 
 
 @claim
