@@ -119,33 +119,42 @@ int main(int argc, char **argv)
 """
 
 
-def trace_hot(calls, work, *words):
-    """What the trace of a process says that makes so many calls."""
+def begin_hot(calls, work):
+    process = subprocess.Popen(  # pylint: disable=consider-using-with
+        [compile_c("hot", HOT), str(calls), str(work)], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    return process
+
+
+def end_hot(process):
+    process.kill()
+    process.communicate()
+
+
+def trace_hot(calls, work, *words, beside=None):
+    """What the trace of a process says that makes so many calls. @beside  the calls of another one
+    that is traced, too, and ends after them."""
     need_root()
-    with subprocess.Popen(
-        [compile_c("hot", HOT), str(calls), str(work)], stdout=subprocess.PIPE,
-            text=True) as process:
-        try:
-            process.stdout.readline()
-            command = [
-                CAIRN, "trace", "--json", "--no-sidecar", "-o",
-                os.path.join(folder(), "hot"), "-p",
-                str(process.pid), *words
-            ]
-            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
-                said = ""
-                while "attached" not in said:
-                    line = tracer.stderr.readline()
-                    expect(line, "it ended", said)
-                    said += line
+    processes = [begin_hot(calls, work)] + ([begin_hot(beside, 0)] if beside else [])
+    try:
+        command = [CAIRN, "trace", "--json", "--no-sidecar", "-o", os.path.join(folder(), "hot")]
+        command += [word for p in processes for word in ("-p", str(p.pid))]
+        with subprocess.Popen(command + list(words), stderr=subprocess.PIPE, text=True) as tracer:
+            said = ""
+            while "attached" not in said:
+                line = tracer.stderr.readline()
+                expect(line, "it ended", said)
+                said += line
+            for process in processes:
                 process.send_signal(signal.SIGUSR1)
-                said += tracer.communicate(timeout=100)[1]
-            with open(os.path.join(folder(), "hot"), encoding="utf-8") as file:
-                for line in file:
-                    pass
-            return tracer.returncode, json.loads(line), said
-        finally:
-            process.kill()
+            said += tracer.communicate(timeout=100)[1]
+        with open(os.path.join(folder(), "hot"), encoding="utf-8") as file:
+            for line in file:
+                pass
+        return tracer.returncode, json.loads(line), said
+    finally:
+        for process in processes:
+            end_hot(process)
 
 
 @claim
@@ -157,6 +166,19 @@ def a_process_that_is_slowed_down_too_much_is_let_go_and_that_is_said():
     expect(0 < summary["events"] < 10**8 and "the probes are removed" in said, said)
     expect("later hits were not counted" in said and "--max-slowdown sets the limit, 10%" in said,
            said)
+
+
+@claim
+def the_guard_goes_on_when_one_of_several_processes_ends():
+    status, summary, said = trace_hot(10**8, 0, "--fail-on-loss", "--count", "beat", beside=1000)
+    expect(status == 5 and summary["given_up_ns"] > 0 and summary["slowdown_percent"] > 10, said,
+           summary)
+    # Both were seen, and nothing was said of a process that is not there any more.
+    expect(1000 < summary["events"] < 10**8 and "cannot be measured" not in said, summary, said)
+    # Without too many hits nothing is done, whoever ends first.
+    status, summary, said = trace_hot(1000, 0, "--max-slowdown", "1000000000%", "--fail-on-loss",
+                                      "--count", "beat", beside=50)
+    expect(status == 0 and summary["events"] == 1050 and "given_up_ns" not in summary, said)
 
 
 @claim
