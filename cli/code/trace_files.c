@@ -2,6 +2,7 @@
 #include "trace_files.h"
 
 #include <errno.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 #include "trace_aggregate.h"
@@ -129,6 +130,27 @@ const char *trace_files_failed(const struct session *session)
 		return name;
 	return ferror(session->out) || trace_output_has_failed(session->output) ? "the events"
 										: NULL;
+}
+
+/* A printer says that a stream has failed, but not why: what it still has fails again. */
+static int stream_error(FILE *out, int r)
+{
+	errno = 0;
+	if (!fflush(out) || !errno)
+		return r;
+	r = -errno;
+	__fpurge(out);
+	return r;
+}
+
+int trace_files_error(const struct session *session, int r)
+{
+	if (r != -EIO || trace_exports_failed(session->exports))
+		return r;
+	if (!session->output)
+		return stream_error(session->out, r);
+	int e = trace_output_flush(session->output);
+	return e ? e : r;
 }
 
 int trace_files_close(struct session *session)

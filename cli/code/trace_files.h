@@ -21,6 +21,8 @@ int trace_files_event(const struct session *session, const struct cairn_event *e
 int trace_files_flush(const struct session *session);
 /* What could not be written, if that is known: a file's name, or "the events". NULL: nothing. */
 const char *trace_files_failed(const struct session *session);
+/* Why, for the failure @r of what wrote them: the same, or the errno that it did not know. */
+int trace_files_error(const struct session *session, int r);
 /* An exit status: what could not be written, and was not reported before. */
 int trace_files_close(struct session *session);
 

@@ -251,7 +251,7 @@ int trace_watch(struct session *session, uint64_t duration_ns)
 	}
 	if (r < 0 && trace_files_failed(session)) {
 		fail(STATUS_NOT_HERE, "cannot write %s: %s", trace_files_failed(session),
-		     strerror(-r));
+		     strerror(-trace_files_error(session, r)));
 		clearerr(session->out); /* reported once */
 		return STATUS_NOT_HERE;
 	}

@@ -134,6 +134,14 @@ def a_full_disk_is_told_and_keeps_whole_events(words):
     expect(30 << 10 < len(text) <= 64 << 10, len(text))
 
 
+@claim_each("-o /dev/full", "--json -o /dev/full", ">/dev/full")
+def the_reason_is_told_once_however_many_events_there_are(words):
+    command = f"{CAIRN} trace --no-cache -c '{program()} 20000' tick {words}"
+    r = run("sh", "-c", command)
+    expect(r.status == 3 and r.err.count("cannot write") == 1, r)
+    expect("cannot write the events: No space left on device" in r.err, r)
+
+
 @claim
 def a_full_file_system_does_as_well():
     where = f"{folder()}/small"
