@@ -6,7 +6,7 @@ Kernels: those of scripts/kernels.sh, and the lab's ($CAIRN_LAB/kernels/7.x). Th
 what is counted is how stacks end, and what is in them; times mean nothing. In each guest a
 recursion of known depth, a JIT with a new generation of its code every few milliseconds, threads
 that wait, calls of an inlined function and tracepoints are sampled; the program that runs is this
-build's.
+build's. The same guests run traces of a program (truth/user_traces.py).
 """
 import glob
 import json
@@ -19,6 +19,7 @@ import tempfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'truth'))
 import common  # noqa: E402
+import user_traces  # noqa: E402
 from guests import add  # noqa: E402
 
 BUILD = os.path.dirname(os.path.abspath(common.CAIRN))
@@ -81,8 +82,7 @@ name=calls run -c calls --event 'take(n:bytes) if n'
 name=by-name run -c calls --event raw_syscalls:sys_enter
 /bin/busybox mount -t tracefs none /sys/kernel/tracing
 name=tracepoint run -c calls --event syscalls:sys_enter_getpgid
-/bin/busybox poweroff -f
-"""
+""" + user_traces.script() + '/bin/busybox poweroff -f\n'
 
 
 def make_guest(folder):
@@ -101,10 +101,13 @@ def make_guest(folder):
     subprocess.run(['strip', '-o', os.path.join(folder, 'cairn'), common.CAIRN], check=True)
     add(folder, os.path.join(folder, 'cairn'), 'cairn')
     add(folder, os.path.join(BUILD, 'examples', 'jit'), 'jit')
+    traced = user_traces.build(folder)
+    add(folder, traced, 'traced')
     shutil.copy(shutil.which('busybox') or '/bin/busybox', os.path.join(folder, 'bin', 'busybox'))
     with open(os.path.join(folder, 'init'), 'w', encoding='ascii') as file:
         file.write(INIT)
     os.chmod(os.path.join(folder, 'init'), 0o755)
+    return user_traces.of_host(traced)
 
 
 def boot(kernel, folder):
@@ -225,7 +228,7 @@ def main():
                                                  'scripts/kernels.sh fetches them')
         common.finish()
     with tempfile.TemporaryDirectory() as folder:
-        make_guest(folder)
+        expected = make_guest(folder)
         for kernel in kernels:
             text = boot(kernel, folder)
             version = (re.findall(r'^(?:.*)kernel (\d\S*)$', text, re.M) or ['?'])[0]
@@ -242,6 +245,8 @@ def main():
                     check(version, *found[name])
                 else:
                     common.not_ok(f'{kernel}: no run of {name}\n{text[-2000:]}')
+            if expected:
+                user_traces.check(version, text, expected)
     common.finish()
 
 
