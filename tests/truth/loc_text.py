@@ -121,10 +121,8 @@ def evaluate(text, size, machine):
         return one_piece(text, size, machine)
     parts = text.strip('{}').split(', ')
     # The text does not tell the sizes of pieces: registers are 8 bytes, fields that were split up
-    # are alike; else all but the last are the largest power of two of which so many fit.
+    # are alike.
     each = 8 if 8 * (len(parts) - 1) < size <= 8 * len(parts) else size // len(parts)
     if each * len(parts) < size:
-        each = 1 << (size // (len(parts) - 1)).bit_length() - 1
-        if not each * (len(parts) - 1) < size <= each * len(parts):
-            raise Unknown(f'{text!r}: pieces of unknown size')
+        raise Unknown(f'{text!r}: pieces of unknown size')
     return b''.join(one_piece(part, each, machine) for part in parts)[:size]

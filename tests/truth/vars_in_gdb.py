@@ -228,6 +228,9 @@ class Place(gdb.Breakpoint):
                 if is_same(ours, theirs):
                     break
         except ERRORS + (loc_text.Unknown, ) as error:
+            if 'pieces of unknown size' in str(error):
+                told.neither['pieces, whose sizes the text does not tell'] += 1
+                return
             told.failed.append(where + [str(error), str(theirs)[:SHOWN]])
             return
         told.several += several > 1
