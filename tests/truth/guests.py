@@ -52,7 +52,8 @@ def module(vmlinux, name):
     at = os.path.dirname(os.path.realpath(vmlinux))
     return [
         path for folder in (at, os.path.join(at, '../lib/modules/*'))
-        for path in glob.glob(os.path.join(folder, f'kernel/drivers/*/{name}.ko'))
+        for path in glob.glob(
+            os.path.join(folder, f'kernel/drivers/*/{name}.ko'))
     ][:1]
 
 
@@ -64,8 +65,12 @@ def add(folder, path, name):
                             text=True,
                             check=False).stdout
     for library in re.findall(r'(/\S+) \(0x', listed):
-        os.makedirs(os.path.dirname(folder + library), exist_ok=True)
-        shutil.copy(os.path.realpath(library), folder + library)
+        # Those of a build are where every program looks: its folder may be hidden there.
+        is_of_system = library.startswith(('/lib', '/usr/lib'))
+        there = folder + (library if is_of_system else '/lib/' +
+                          os.path.basename(library))
+        os.makedirs(os.path.dirname(there), exist_ok=True)
+        shutil.copy(os.path.realpath(library), there)
 
 
 def boot(kernel, script, files, programs=None):
