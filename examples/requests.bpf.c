@@ -32,7 +32,8 @@ struct {
 	__type(value, __u64);
 } requests SEC(".maps");
 
-SEC("kloc/blk_account_io_start")
+/* Requests of drivers themselves are no device's reads or writes; that copy has no argument. */
+SEC("kloc.best_effort/blk_account_io_start")
 int BPF_LOC_PROG(on_start, struct request *rq)
 {
 	struct request_key key = {.major = BPF_CORE_READ(rq, q, disk, major),
