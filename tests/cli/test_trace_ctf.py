@@ -100,7 +100,7 @@ def check(event, line, has_calls):
     moment = {
         "entry": ":entry",
         "return": ":return"
-    }.get(event.get("call"), "")
+    }.get(event.get("call") if has_calls else None, "")
     expect(time == event["time_ns"] and name == event["function"] + moment,
            event, line)
     expect(

@@ -301,6 +301,13 @@ enum trace_family { FAMILY_CHILD = 1, FAMILY_TRACED };
 /* Calls of a thread that are followed at a time. The kernel has 64 return probes of a thread. */
 #define TRACE_DEPTH(size) ((size) > 512 ? 28 : 64)
 
+/*
+ * The same where the kernel has no memory of more than 8 KiB for a thread, but takes a map with larger
+ * values (kmalloc_nolock(), Linux 7.2). 200 bytes are the kernel's own.
+ */
+#define TRACE_SMALL_BYTES       (8192 - 200)
+#define TRACE_SMALL_DEPTH(size) ((size) > 512 ? 3 : (size) > 128 ? 13 : 36)
+
 /* Calls of kernel functions that are followed at a time, of all threads; each in so many bytes. */
 #define TRACE_KERNEL_CALLS(size) ((size) > 512 ? 4096 : 16384)
 #define TRACE_KERNEL_CALL_BYTES  (2048 + 128)

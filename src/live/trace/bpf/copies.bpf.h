@@ -40,7 +40,7 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 		forget_##size(c, frame);                                                           \
 		at = find_call_##size(c, frame, site);                                             \
 		opaque(at);                                                                        \
-		if (at < TRACE_DEPTH(size)) {                                                      \
+		if (at < DEPTH(size)) {                                                            \
 			c->at[at].call.site = NO_SITE;                                             \
 			count_of_site(site, UNWOUND);                                              \
 		}                                                                                  \
@@ -48,7 +48,7 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 			__u64 last = c->n - 1;                                                     \
                                                                                                    \
 			opaque(last);                                                              \
-			if (last >= TRACE_DEPTH(size) || c->at[last].call.site != NO_SITE)         \
+			if (last >= DEPTH(size) || c->at[last].call.site != NO_SITE)               \
 				return 0;                                                          \
 			c->n = last;                                                               \
 		}                                                                                  \

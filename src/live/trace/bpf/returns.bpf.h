@@ -42,22 +42,32 @@ struct trace_call {
 	__u64 kept[FETCH_KEPT_MAX];
 };
 
-#define CALLS(size)                                                                                \
-	struct trace_calls_##size {                                                                \
+/* Whether the kernel's memory for a thread is small (TRACE_SMALL_DEPTH). */
+const volatile __u8 small_calls = 0;
+
+#define CALLS_OF_THREAD(name, size, depth)                                                         \
+	struct trace_##name##_##size {                                                             \
 		__u32 n;                                                                           \
 		__u32 pad;                                                                         \
 		struct {                                                                           \
 			struct trace_call call;                                                    \
 			char record[size];                                                         \
-		} at[TRACE_DEPTH(size)];                                                           \
+		} at[depth];                                                                       \
 	};                                                                                         \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                                           \
 		__uint(map_flags, BPF_F_NO_PREALLOC);                                              \
 		__type(key, int);                                                                  \
-		__type(value, struct trace_calls_##size);                                          \
-	} calls_##size SEC(".maps");
+		__type(value, struct trace_##name##_##size);                                       \
+	} name##_##size SEC(".maps");
+#define CALLS(size)                                                                                \
+	CALLS_OF_THREAD(calls, size, TRACE_DEPTH(size))                                            \
+	CALLS_OF_THREAD(small_calls, size, TRACE_SMALL_DEPTH(size))                                \
+	_Static_assert(sizeof(struct trace_small_calls_##size) <= TRACE_SMALL_BYTES, "too large");
 TRACE_RETURN_CLASSES(CALLS)
+
+/* Both memories begin alike, and differ in how many calls they hold. */
+#define DEPTH(size) (small_calls ? TRACE_SMALL_DEPTH(size) : TRACE_DEPTH(size))
 
 static __always_inline void count_of_site(__u32 site, int field)
 {
@@ -140,7 +150,7 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 			__u64 last = c->n - 1;                                                     \
                                                                                                    \
 			opaque(last);                                                              \
-			if (last >= TRACE_DEPTH(size) || c->at[last].call.frame >= frame)          \
+			if (last >= DEPTH(size) || c->at[last].call.frame >= frame)                \
 				return 0;                                                          \
 			if (c->at[last].call.site != NO_SITE)                                      \
 				count_of_site(c->at[last].call.site, UNWOUND);                     \
@@ -148,10 +158,19 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 		}                                                                                  \
 		return 0;                                                                          \
 	}                                                                                          \
+	/* The compiler must not choose between the maps' addresses: only one is made. */          \
 	static __always_inline struct trace_calls_##size *own_calls_##size(int may_begin)          \
 	{                                                                                          \
-		return bpf_task_storage_get(&calls_##size, bpf_get_current_task_btf(), NULL,       \
-					    may_begin ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);       \
+		__u64 flags = may_begin ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0;                      \
+		struct trace_calls_##size *c;                                                      \
+                                                                                                   \
+		if (!small_calls)                                                                  \
+			return bpf_task_storage_get(&calls_##size, bpf_get_current_task_btf(),     \
+						    NULL, flags);                                  \
+		c = bpf_task_storage_get(&small_calls_##size, bpf_get_current_task_btf(), NULL,    \
+					 flags);                                                   \
+		opaque(c);                                                                         \
+		return c;                                                                          \
 	}                                                                                          \
 	/* All calls that are followed are of one stack. Too many of them: apart. */               \
 	static __noinline int is_apart_##size(const struct trace_calls_##size *c, __u64 frame)     \
@@ -162,8 +181,7 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 			__u64 at = c->n - i;                                                       \
                                                                                                    \
 			opaque(at);                                                                \
-			if (at >= TRACE_DEPTH(size) ||                                             \
-			    is_on_same_stack(c->at[at].call.frame, frame))                         \
+			if (at >= DEPTH(size) || is_on_same_stack(c->at[at].call.frame, frame))    \
 				return 0;                                                          \
 			if (to && word_at(c->at[at].call.frame) == to)                             \
 				return 1;                                                          \
@@ -204,7 +222,7 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 		__u64 at = c->n;                                                                   \
                                                                                                    \
 		opaque(at);                                                                        \
-		if (at >= TRACE_DEPTH(size)) {                                                     \
+		if (at >= DEPTH(size)) {                                                           \
 			count(entry->probe, TOO_DEEP);                                             \
 			return 1;                                                                  \
 		}                                                                                  \
@@ -280,7 +298,7 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 		for (int i = 0; i < TRACE_DEPTH(size); i++) {                                      \
 			at--;                                                                      \
 			opaque(at);                                                                \
-			if (at >= TRACE_DEPTH(size) || c->at[at].call.frame != frame)              \
+			if (at >= DEPTH(size) || c->at[at].call.frame != frame)                    \
 				return -1;                                                         \
 			if (c->at[at].call.site == site)                                           \
 				return at;                                                         \
@@ -301,7 +319,7 @@ TRACE_RETURN_CLASSES(KERNEL_CALLS)
 		forget_##size(c, w->run->m.file[FETCH_FILE_SP]);                                   \
 		at = find_call_##size(c, w->run->m.file[FETCH_FILE_SP], site);                     \
 		opaque(at);                                                                        \
-		if (at >= TRACE_DEPTH(size))                                                       \
+		if (at >= DEPTH(size))                                                             \
 			return 0;                                                                  \
 		c->at[at].call.site = NO_SITE;                                                     \
 		if (at + 1 == c->n)                                                                \
