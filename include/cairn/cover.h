@@ -14,9 +14,9 @@
  *	...				// its maps fill
  *	cairn_cover_close(cover);
  *
- * What cannot be covered is refused, or with best_effort told: return probes, programs that may
- * sleep, fentry, tail calls, registers that are no argument, arguments that are unavailable at a
- * site.
+ * Programs that cannot be covered are refused, or with best_effort told: return probes, programs
+ * that may sleep, fentry, tail calls, registers that are no argument, arguments that are unavailable
+ * at a site.
  */
 #ifndef CAIRN_COVER_H
 #define CAIRN_COVER_H

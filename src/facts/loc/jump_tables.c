@@ -149,7 +149,7 @@ static bool address_before(struct tables *t, uint32_t i, uint8_t reg, uint64_t *
 struct bounds {
 	uint64_t of[REGISTERS]; /* UINT64_MAX: unknown */
 	uint8_t reg;            /* what holds the index here */
-	/* What a comparison further back has to have said, for control to come here. */
+	/* The result that a comparison further back had, as control came here. */
 	enum insn_relation relation;
 };
 

@@ -32,7 +32,7 @@ struct wide_char {
 size_t wide_take(const uint8_t *s, size_t n, unsigned int unit, bool big_endian,
 		 struct wide_char *ret);
 
-/* What is no character, as an escape of C or JSON; @ret has room for 16 bytes. */
+/* An escape of C or JSON for a number that is no character; @ret has room for 16 bytes. */
 const char *wide_escape(uint32_t number, bool json, char *ret);
 
 #endif

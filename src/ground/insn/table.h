@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What single instructions do with the index, the table and the target of a switch's jump
+ * Single instructions: their part in the index, the table and the target of a switch's jump
  *
  *	cmp    $5, %eax			COMPARE: from rax, value 5
  *	ja     default			BRANCH: relation INSN_ABOVE

@@ -169,10 +169,10 @@ static int attach_first(struct covered *p, struct cairn_err *err)
 					       : bpf_program__attach(p->program);
 	e = p->link ? 0 : -errno;
 	p->pub.is_attached = !e;
-	/* What SEC() does not say is left to the tool that the object is of. */
+	/* A program whose SEC() names no function is left to its own tool. */
 	if (e && !target)
 		return e == -EOPNOTSUPP ? 0 : explain(e, p->pub.section, err);
-	/* What the kernel does not probe is not the command line's fault. */
+	/* A place that the kernel does not probe is not the command line's fault. */
 	e = e == -EINVAL ? -EOPNOTSUPP : e;
 	return e && e != -ENOENT && e != -EADDRNOTAVAIL ? explain(e, p->pub.section, err) : 0;
 }

@@ -118,7 +118,7 @@ void code_add(struct cover_code *c, uint8_t code, uint8_t dst, uint8_t src, int1
 void code_add_wide(struct cover_code *c, uint8_t dst, uint8_t src, uint64_t imm);
 void code_fini(struct cover_code *c);
 
-/* Where an argument goes, in the frame of the prologue, and room for what it needs meanwhile. */
+/* The place of an argument in the frame of the prologue, and room for what it needs meanwhile. */
 struct cover_slot {
 	int16_t at, spare;
 	bool of_kernel;

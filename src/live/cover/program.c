@@ -20,7 +20,7 @@
 #include "trace/attach/link.h"
 #include "trace/weigh.h"
 
-/* Of sites that have none: libbpf's is there, or they are left out. */
+/* The number of a site without one: libbpf's is there, or the site is left out. */
 #define NO_PROGRAM UINT32_MAX
 
 struct second {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program does with its context
+ * The use that a program makes of its context
  *
  * The instructions are followed from the entry with what each register and each slot of the stack
  * holds: the context, a constant, an address of the stack, or something else. Where two paths meet

@@ -36,7 +36,7 @@ struct loc_rows {
  */
 int rows_make(const struct cairn_trace *t, uint64_t cookie, struct loc_rows *ret,
 	      struct cairn_err *err);
-/* What the probe at a site gives its program; @first is the place of the entries in its table. */
+/* The cookie of the probe at a site; @first is the place of the site's entries in the table. */
 uint64_t rows_cookie(const struct loc_rows *rows, uint32_t site, uint32_t first);
 void rows_fini(struct loc_rows *rows);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What describes the kernel that runs, and its modules
+ * Descriptions of the kernel that runs, and of its modules
  *
  * It is found once and kept until the registration ends or changes: showing that it is of the
  * kernel that runs compares all functions. A module may be loaded again elsewhere meanwhile.

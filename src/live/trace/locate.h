@@ -60,7 +60,7 @@ void trace_located_arg(const struct cairn_trace *t, uint32_t site, uint32_t arg,
 
 /* What a probe at the site gives its program. Returns 0 or -ENOMEM. */
 int trace_set_cookie(struct cairn_trace *t, uint32_t site, uint64_t cookie);
-/* Where sites have programs of their own: the site is attached with the links of that number. */
+/* A site that has a program of its own is attached with the links of that number. */
 int trace_set_program(struct cairn_trace *t, uint32_t site, uint32_t program);
 
 /* The word of struct pt_regs that a register of DWARF is; negative: of none that programs see. */

@@ -467,7 +467,7 @@ static bool needs_result(const struct expr *e)
 		     needs_result(e->c));
 }
 
-/* Of a copy's end more may be known than that it is not known; its result never is. */
+/* The reason why a copy's end is not known may be known; its result never is. */
 static const char *reason_at(const struct trace_site *site, const struct expr *e,
 			     enum cairn_unavailable why)
 {

@@ -672,14 +672,6 @@ static enum cairn_unavailable generate_chain(struct compiler *c, const struct ex
 	return CAIRN_AVAILABLE;
 }
 
-/* A jump to the end of the program as it is now. */
-static void land(struct compiler *c, uint32_t jump)
-{
-	if (!c->program->full)
-		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
-	fetch_barrier(c->program);
-}
-
 /* Both values go to one temporary, and 0 leads past the second one. */
 static enum cairn_unavailable generate_choice(struct compiler *c, const struct expr *e,
 					      unsigned int temp)
@@ -696,11 +688,11 @@ static enum cairn_unavailable generate_choice(struct compiler *c, const struct e
 	fetch_emit(c->program, FETCH_CONST)->imm = 0;
 	uint32_t to_end = c->program->n;
 	fetch_emit(c->program, FETCH_JZ);
-	land(c, to_c);
+	fetch_land(c->program, to_c);
 	TRY(operand_value(c, e->c, temp + 1));
 	convert(c, arith_of(e->c), arith_of(e));
 	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
-	land(c, to_end);
+	fetch_land(c->program, to_end);
 	fetch_emit(c->program, FETCH_REG)->reg = (uint8_t)(FETCH_TEMP + temp);
 	/* The register must not be stored in the place of the value. */
 	fetch_barrier(c->program);

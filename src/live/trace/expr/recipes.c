@@ -139,23 +139,6 @@ static enum cairn_unavailable follow_reference(struct compiler *c, struct operan
 	return CAIRN_AVAILABLE;
 }
 
-static uint32_t begin_jump(struct compiler *c, enum fetch_code code)
-{
-	uint32_t at = c->program->n;
-
-	fetch_emit(c->program, code);
-	fetch_barrier(c->program);
-	return at;
-}
-
-/* A jump to the end of the program as it is now. */
-static void land(struct compiler *c, uint32_t jump)
-{
-	if (!c->program->full)
-		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
-	fetch_barrier(c->program);
-}
-
 /* Text that may be inside (recipe.h): a byte of the value says whether it is. */
 static enum cairn_unavailable load_text_inside(struct compiler *c, const struct operand *o,
 					       const struct recipe_at *at)
@@ -167,7 +150,7 @@ static enum cairn_unavailable load_text_inside(struct compiler *c, const struct 
 	fetch_emit(p, FETCH_LOAD)->size = 1;
 	save(c, HAS_COUNT);
 	fetch_emit_imm(p, FETCH_AND, 1);
-	uint32_t to_outside = begin_jump(c, FETCH_JNZ);
+	uint32_t to_outside = fetch_begin_jump(c->program, FETCH_JNZ);
 	restore(c, HAS_COUNT);
 	fetch_emit_imm(p, FETCH_SHR, 1);
 	save(c, HAS_COUNT);
@@ -175,10 +158,10 @@ static enum cairn_unavailable load_text_inside(struct compiler *c, const struct 
 	fetch_emit_imm(p, FETCH_ADD, (int64_t)at->recipe.inside);
 	save(c, HAS_POINTER);
 	fetch_emit(p, FETCH_CONST)->imm = 0;
-	uint32_t to_end = begin_jump(c, FETCH_JZ);
-	land(c, to_outside);
+	uint32_t to_end = fetch_begin_jump(c->program, FETCH_JZ);
+	fetch_land(c->program, to_outside);
 	TRY(load_target(c, o, at));
-	land(c, to_end);
+	fetch_land(c->program, to_end);
 	return CAIRN_AVAILABLE;
 }
 
@@ -229,10 +212,10 @@ static void store_key_text(struct compiler *c, uint32_t out, uint32_t log, uint3
 	fetch_emit_imm(p, FETCH_UGT, most);
 	fetch_emit_imm(p, FETCH_SHL, __builtin_ctz(TRACE_STRING_CUT));
 	save(c, HAS_VALUE);
-	uint32_t is_whole = begin_jump(c, FETCH_JZ);
+	uint32_t is_whole = fetch_begin_jump(c->program, FETCH_JZ);
 	fetch_emit(p, FETCH_CONST)->imm = most;
 	save(c, HAS_COUNT);
-	land(c, is_whole);
+	fetch_land(c->program, is_whole);
 	restore(c, HAS_COUNT);
 	fetch_emit_imm(p, FETCH_ADD, 1);
 	struct fetch_op *op = fetch_emit(p, FETCH_OR);
@@ -272,14 +255,14 @@ static void compare_bytes(struct compiler *c, const char *text, uint32_t n)
 		uint64_t word = 0;
 		size = n - at < 8 ? n - at : 8;
 		memcpy(&word, text + at, size);
-		jumps[n_jumps++] = begin_jump(c, FETCH_JZ);
+		jumps[n_jumps++] = fetch_begin_jump(c->program, FETCH_JZ);
 		restore(c, HAS_POINTER);
 		fetch_emit_imm(c->program, FETCH_ADD, at);
 		fetch_emit(c->program, FETCH_LOAD)->size = (uint8_t)size;
 		fetch_emit_imm(c->program, FETCH_EQ, (int64_t)word);
 	}
 	while (n_jumps)
-		land(c, jumps[--n_jumps]);
+		fetch_land(c->program, jumps[--n_jumps]);
 }
 
 enum cairn_unavailable text_compare(struct compiler *c, const struct expr *e, unsigned int temp)

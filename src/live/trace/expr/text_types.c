@@ -55,7 +55,7 @@ uint8_t type_wide_unit_of_words(const struct cairn_types *types, const char *wor
 	return is_wide_name(words) && base_type_of(words, &base) ? base.bytes : 0;
 }
 
-/* What an address is of, if it is of integers of 2 or 4 bytes. */
+/* The bytes of each integer at an address, if they are 2 or 4, as wide characters have; else 4. */
 static uint8_t unit_at(const struct cairn_types *types, uint32_t pointee)
 {
 	const struct cairn_type *t = resolved(types, pointee);

@@ -53,23 +53,6 @@ static void store_first_page(struct compiler *c, const struct value_layout *layo
 	store_at(c, out_n);
 }
 
-static uint32_t begin_jump(struct compiler *c, enum fetch_code code)
-{
-	uint32_t at = c->program->n;
-
-	fetch_emit(c->program, code);
-	fetch_barrier(c->program);
-	return at;
-}
-
-/* A jump to the end of the program as it is now. */
-static void land(struct compiler *c, uint32_t jump)
-{
-	if (!c->program->full)
-		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
-	fetch_barrier(c->program);
-}
-
 /* acc = the address of the string. */
 static enum cairn_unavailable load_string(struct compiler *c, const struct expr *e,
 					  unsigned int temp)
@@ -110,9 +93,9 @@ enum cairn_unavailable wide_store(struct compiler *c, const struct expr *e,
 	uint32_t whole = p->n;
 	fetch_emit_copy(p, layout->out + BYTES_HEAD, layout->n_bytes);
 	fetch_emit(p, FETCH_CONST)->imm = 0;
-	uint32_t to_end = begin_jump(c, FETCH_JZ), rest = p->n;
+	uint32_t to_end = fetch_begin_jump(c->program, FETCH_JZ), rest = p->n;
 	store_first_page(c, layout);
-	land(c, to_end);
+	fetch_land(c->program, to_end);
 	fetch_close_value(p, from, value);
 	fetch_close_part(p, whole, rest);
 	return CAIRN_AVAILABLE;
@@ -159,10 +142,10 @@ enum cairn_unavailable wide_compare(struct compiler *c, const struct expr *e, un
 	int last = room && (uint64_t)n >= room ? (int)room - 1 : n;
 	for (int i = 0; i <= last; i++) {
 		compare_one(c, reg, (uint32_t)i, e->unit, units[i]);
-		jumps[i] = i < last ? begin_jump(c, FETCH_JZ) : 0;
+		jumps[i] = i < last ? fetch_begin_jump(c->program, FETCH_JZ) : 0;
 	}
 	for (int i = 0; i < last; i++)
-		land(c, jumps[i]);
+		fetch_land(c->program, jumps[i]);
 	fetch_barrier(c->program);
 	/* A literal that is longer than the array is none of its strings. */
 	if (room && (uint64_t)n > room)

@@ -87,6 +87,24 @@ static inline void fetch_barrier(struct fetch_program *p)
 	p->barrier = p->n;
 }
 
+/* Begins a jump forwards; returns its number, for fetch_land(). */
+static inline uint32_t fetch_begin_jump(struct fetch_program *p, enum fetch_code code)
+{
+	uint32_t at = p->n;
+
+	fetch_emit(p, code);
+	fetch_barrier(p);
+	return at;
+}
+
+/* The jump leads to the end of the program as it is now. */
+static inline void fetch_land(struct fetch_program *p, uint32_t jump)
+{
+	if (!p->full)
+		p->ops[jump].jump = (uint8_t)(p->n - jump - 1);
+	fetch_barrier(p);
+}
+
 /* acc = acc OP imm; folds an addition into one just before. */
 void fetch_emit_imm(struct fetch_program *p, enum fetch_code code, int64_t imm);
 
