@@ -197,6 +197,8 @@ CIRCLES = {
     "a struct has members, and a member may be a struct",
     ("facts/sites", ("quirks_hidden_difference.c", "quirks_loop_arithmetic.c", "quirks_quirks.c", "quirks_stale_outer_variable.c")):
     "the table of rules has their checks, and a check gives the reason of its row",
+    ("live/trace", ("expr_cast_types.c", "expr_operator_types.c", "expr_path_types.c", "expr_string_types.c")):
+    "a path has an index, which is an expression, and an operator has paths",
     ("live/trace", ("expr_compile.c", "expr_floats.c", "expr_recipes.c", "expr_wide.c")):
     "an expression compares strings and floats, which are expressions",
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words of C for integer types. */
-#include "trace/expr/expr.h"
+/* Integer types: the words of C for them, and their signs. */
+#include "trace/expr/check.h"
 
 #include <string.h>
 
@@ -68,4 +68,15 @@ bool base_type_of(const char *words, struct base_type *ret)
 		return true;
 	}
 	return base_type_of_words(words, ret);
+}
+
+bool type_is_signed(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = type_resolved(types, id);
+
+	/* An enumeration may say it itself or through its underlying type. */
+	if (t->kind == CAIRN_T_ENUM && t->ref && t->encoding == CAIRN_ENC_UNSIGNED)
+		t = type_resolved(types, t->ref);
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM) &&
+	       (t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR);
 }

@@ -5,9 +5,10 @@
  *	/usr/bin/redis-server:lookupKey(db->id, key->ptr:str) if flags & 4 && db
  *	`------------ head ------------'`------ values ------'   `- condition -'
  *
- * Parsing knows no types. expr_types.c then resolves every name against one function: parameters
- * first, then enumerators. It writes into each node the data that the code generators need. A
- * user's typing mistake is reported with the text and a caret under the error.
+ * Parsing knows no types. Then path_types.c, operator_types.c and the files beside them resolve
+ * every name against one function, parameters first, and write into each node the data that the
+ * code generators need. A user's typing mistake is reported with the text and a caret under the
+ * error.
  */
 #ifndef TRACE_EXPR_H
 #define TRACE_EXPR_H

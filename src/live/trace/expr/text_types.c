@@ -1,15 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which types are text other than char * and char[]: counted text, and wide characters. */
-#include "trace/expr/expr.h"
+/* Which types are text: char * and char[], counted text, and wide characters. */
+#include "trace/expr/check.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
 #include "decode/recipe.h"
 
-static const struct cairn_type *resolved(const struct cairn_types *types, uint32_t id)
+/*
+ * Plain char: signed char and unsigned char are integers, as int8_t and uint8_t are made of them.
+ */
+static bool is_char(const struct cairn_types *types, uint32_t id)
 {
-	return cairn_types_get(types, cairn_types_resolve(types, id));
+	const struct cairn_type *t = type_resolved(types, id);
+
+	return t->kind == CAIRN_T_INT && t->size == 1 && t->name && !strcmp(t->name, "char");
+}
+
+bool expr_may_be_string(const struct expr_scope *scope, const struct expr *e)
+{
+	const struct cairn_types *types = scope->types;
+
+	if (e->special == EXPR_DURATION)
+		return false;
+	if (!e->is_path)
+		return e->is_pointer || e->is_long;
+	if (e->is_address)
+		return true;
+	const struct cairn_type *type = cairn_types_get(types, cairn_types_resolve(types, e->type));
+	bool is_word = scope->has_words && type->kind == CAIRN_T_INT && type->size == 8;
+	return !e->bit_size &&
+	       (is_word || type->kind == CAIRN_T_PTR || type->kind == CAIRN_T_ARRAY);
+}
+
+bool type_is_char_pointer(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = type_resolved(types, id);
+
+	return t->kind == CAIRN_T_PTR && is_char(types, t->ref);
+}
+
+bool type_is_char_array(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = type_resolved(types, id);
+
+	return t->kind == CAIRN_T_ARRAY && is_char(types, t->ref);
 }
 
 int expr_may_be_text(const struct expr_scope *scope, const struct expr *e, struct cairn_err *err)
@@ -40,7 +75,7 @@ static bool is_wide_name(const char *name)
 
 uint8_t type_wide_unit(const struct cairn_types *types, uint32_t id)
 {
-	const struct cairn_type *t = resolved(types, id);
+	const struct cairn_type *t = type_resolved(types, id);
 
 	return t->kind == CAIRN_T_PTR || t->kind == CAIRN_T_ARRAY ? wide_char_bytes(types, t->ref)
 								  : 0;
@@ -58,7 +93,7 @@ uint8_t type_wide_unit_of_words(const struct cairn_types *types, const char *wor
 /* The bytes of each integer at an address, if they are 2 or 4, as wide characters have; else 4. */
 static uint8_t unit_at(const struct cairn_types *types, uint32_t pointee)
 {
-	const struct cairn_type *t = resolved(types, pointee);
+	const struct cairn_type *t = type_resolved(types, pointee);
 	bool is_integer = pointee && t->kind == CAIRN_T_INT;
 
 	return is_integer && (t->size == 2 || t->size == 4) ? (uint8_t)t->size : 4;
@@ -73,7 +108,7 @@ uint8_t expr_wide_unit(const struct expr_scope *scope, const struct expr *e, boo
 		pointee = e->a ? e->a->type : 0;
 		own = e->a && !e->special ? wide_char_bytes(scope->types, pointee) : 0;
 	} else if (e->is_path) {
-		const struct cairn_type *t = resolved(scope->types, e->type);
+		const struct cairn_type *t = type_resolved(scope->types, e->type);
 		bool has_target = t->kind == CAIRN_T_PTR || t->kind == CAIRN_T_ARRAY;
 		pointee = has_target ? t->ref : 0;
 		own = type_wide_unit(scope->types, e->type);
