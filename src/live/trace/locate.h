@@ -50,7 +50,7 @@ struct trace_located_arg {
  */
 void trace_locate(struct cairn_trace *t, uint32_t n_needed);
 
-/* plan.c: the arguments of a function as values. Errors as cairn_trace_add(). */
+/* plan/sites.c: the arguments of a function as values. Errors as cairn_trace_add(). */
 int locate_plan(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
 /* The function's parameters; 0 for a site that is refused, too. */

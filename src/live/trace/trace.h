@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Module trace sets probes at the sites of functions, of programs or of the kernel, and reads typed events from them.
+ * Module trace sets probes at the sites of functions, of programs or of the kernel, and reads typed
+ * events from them.
  *
  * This header: the trace handle, as planning, attaching and reading share it.
  *
  *	open.c      open, add, close, and the public data
- *	plan.c      probe x sites -> sites and programs (offline)
- *	place/      a probe's text -> a file, a function, sites; the instruction that is probed; is
- *	the
- *	            running code the analysed code
+ *	plan/       probe x sites -> sites and programs (offline)
+ *	place/      a probe's text -> a file, a function, sites; the instruction that is probed;
+ *	            whether the running code is the analysed code
  *	expr/       a probe's text -> typed expressions -> fetch operations
  *	fetch/      fetch programs: assembled; run in plain C, for constants and tests; as text
  *	emit/       fetch programs as scripts for other tools
