@@ -6,12 +6,16 @@ the tool takes itself.
 The program is a recursion of known depth that does a fixed amount of work, built without frame
 pointers for cairn and perf's DWARF mode, and with them for perf's own walk (--call-graph fp). Each
 round runs all in turn; medians of the rounds, with the least and the most.
+
+The program runs on, and notes the processor time of each piece of its work, which is as long as
+some samples are apart. A tool is attached for a second. Neighbours on the machine slow many pieces
+down by more than a tool does, and never make one faster. So the fast pieces of that second (one of
+ten is faster) are compared with those just before and just after it.
     frame     time of the walk in the kernel, as the program itself counts it: the slope between
               depths of 20 and 200; of compiled code, and of a JIT's (bench_made.c)
     costly    time of a sample of a process that is made to cost as much as possible
     first     from the start to the first sample
-    slowdown  processor time of the program against the mean of the two runs without a tool before
-              and after it: a machine's speed drifts
+    slowdown  a fast piece while a tool samples, against the mean of those before and after
     own       processor time of the tool, whose sidecars are there after the first round; data:
               bytes that it wrote
 """
@@ -24,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CAIRN = os.path.abspath(
@@ -31,8 +36,14 @@ CAIRN = os.path.abspath(
 ROUNDS = int(os.environ.get("ROUNDS", "9"))
 MADE = os.path.join(os.path.dirname(CAIRN), "bench", "bench_made")
 RATES = (99, 999, 4999)
+# Of the work in a piece: 0.1 ms each.
+MOST_CALLS, LEAST_CALLS = 200, 20
+# Seconds: that a tool is attached for, in which it certainly samples, and of which pieces are taken.
+ATTACHED, UNTIL_IT_SAMPLES, WINDOW = 1.6, 0.6, 0.8
 SOURCE = r"""
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 volatile unsigned long sink;
 static void spin(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i; }
 __attribute__((noinline)) int descend(int depth, unsigned long n)
@@ -42,8 +53,25 @@ __attribute__((noinline)) int descend(int depth, unsigned long n)
 	__asm__ volatile("" : "+r"(r));
 	return r + 1;
 }
+static long long now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+/* When each piece ended, and the processor time that it took. */
+static void work_on(FILE *log, int depth, int n)
+{
+	for (;;) {
+		long long from = now(CLOCK_THREAD_CPUTIME_ID);
+		for (int i = 0; i < n; i++) descend(depth, 200000);
+		fprintf(log, "%lld %lld\n", now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID) - from);
+		fflush(log);
+	}
+}
 int main(int argc, char **argv)
 {
+	if (argc > 3) work_on(fopen(argv[3], "w"), atoi(argv[1]), atoi(argv[2]));
 	for (int i = 0; i < atoi(argv[2]); i++) descend(atoi(argv[1]), 200000);
 	return 0;
 }
@@ -60,42 +88,6 @@ def cpu_of(words):
     before = children_cpu()
     subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return children_cpu() - before
-
-
-def program_time(prefix, command, folder):
-    """(processor time of the program, of the tool around it)"""
-    log = os.path.join(folder, "time")
-    wrapped = [os.path.join(folder, "timed"), log] + command
-    all_of_it = cpu_of(prefix + wrapped) if prefix else cpu_of(wrapped)
-    with open(log, encoding="ascii") as file:
-        own = float(file.read())
-    return own, all_of_it - own
-
-
-# A program's processor time, without that of whoever starts it: what a tool takes is the rest.
-TIMED = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	struct rusage u;
-	int status;
-	FILE *log;
-
-	if (argc < 3 || !fork())
-		return argc < 3 || execvp(argv[2], argv + 2);
-	wait(&status);
-	getrusage(RUSAGE_CHILDREN, &u);
-	log = fopen(argv[1], "w");
-	fprintf(log, "%.6f", u.ru_utime.tv_sec + u.ru_stime.tv_sec +
-			     (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
-	fclose(log);
-	return status != 0;
-}
-"""
 
 
 def spread(values, form):
@@ -139,49 +131,80 @@ def show_walk(plain):
     print(f"the first sample comes after {spread(first, '%.0f ms')}; the aim is 150 ms")
 
 
-def tools(folder, rate, plain, pointers):
+def tools(folder, rate):
+    """By name: the command for a process (its number follows), which program, what it writes."""
     out = os.path.join(folder, "out")
     found = {
-        "cairn": ([CAIRN, "profile", "-F",
-                   str(rate), "-o", out + ".pb.gz", "-c"], plain, out + ".pb.gz")
+        "cairn": ([CAIRN, "profile", "-F", str(rate), "-o", out + ".pb.gz", "--duration",
+                   f"{ATTACHED}s", "-p"], "plain", out + ".pb.gz")
     }
     if shutil.which("perf"):
-        record = [
-            "perf", "record", "-q", "-e", "cpu-clock", "-F",
-            str(rate), "-o", out + ".data", "--call-graph"
-        ]
-        found["perf fp"] = (record + ["fp", "--"], pointers, out + ".data")
-        found["perf dwarf"] = (record + ["dwarf", "--"], plain, out + ".data")
+        record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "-o", out + ".data"]
+        for mode, binary in (("fp", "pointers"), ("dwarf", "plain")):
+            found["perf " + mode] = (["timeout", "-s", "INT", str(ATTACHED)] + record +
+                                     ["--call-graph", mode, "-p"], binary, out + ".data")
     return found
 
 
-def run_tool(name, prefix, command, folder):
-    if name == "cairn":
-        # One word for the whole command.
-        log = os.path.join(folder, "time")
-        words = " ".join([os.path.join(folder, "timed"), log] + command)
-        all_of_it = cpu_of(prefix + [words])
-        with open(log, encoding="ascii") as file:
-            own = float(file.read())
-        return own, all_of_it - own
-    return program_time(prefix, command, folder)
+class Steady:
+    """The program at work, and its pieces so far."""
+
+    def __init__(self, binary, rate, folder):
+        self.log = os.path.join(folder, "pieces")
+        n = max(MOST_CALLS * RATES[0] // rate, LEAST_CALLS)
+        self.process = subprocess.Popen([binary, "42", str(n), self.log])
+        # Where it runs, the tool does not; processors differ in speed, too.
+        os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
+
+    def fast_piece(self, since):
+        """Its time, among the pieces that ended @since this moment, and lie in it as a whole."""
+        with open(self.log, encoding="ascii") as file:
+            pieces = [tuple(map(int, line.split())) for line in file if line.endswith("\n")]
+        times = [cpu for end, cpu in pieces if end - 2 * cpu > since]
+        return statistics.quantiles(times, n=10)[0]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
 
 
-def compare(folder, plain, pointers):
-    work = ["42", "6000"]
+def wait_and_measure(steady):
+    since = time.monotonic_ns()
+    time.sleep(WINDOW)
+    return steady.fast_piece(since)
 
-    def alone(binary):
-        return program_time([], [binary] + work, folder)[0]
 
+def run_tool(command, steady):
+    """(processor time of the tool, a fast piece while it sampled)"""
+    before = children_cpu()
+    with subprocess.Popen(command + [str(steady.process.pid)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as tool:
+        time.sleep(UNTIL_IT_SAMPLES)
+        attached = wait_and_measure(steady)
+        if tool.poll() is not None:
+            raise SystemExit(f"{command[0]} ended before it was measured")
+    return children_cpu() - before, attached
+
+
+def measure(command, binary, out, rate, folder):
+    """(slowdown in percent, seconds of the tool, bytes)"""
+    steady = Steady(binary, rate, folder)
+    try:
+        time.sleep(0.2)
+        before = wait_and_measure(steady)
+        own, attached = run_tool(command, steady)
+        after = wait_and_measure(steady)
+    finally:
+        steady.end()
+    return 100 * (2 * attached / (before + after) - 1), own, os.path.getsize(out)
+
+
+def compare(folder, binaries):
     for rate in RATES:
         rows = {}
         for _ in range(ROUNDS):
-            for name, (prefix, binary, out) in tools(folder, rate, plain, pointers).items():
-                before = alone(binary)
-                own, tool = run_tool(name, prefix, [binary] + work, folder)
-                base = (before + alone(binary)) / 2
-                rows.setdefault(name, []).append(
-                    (100 * (own / base - 1), tool, os.path.getsize(out)))
+            for name, (command, binary, out) in tools(folder, rate).items():
+                rows.setdefault(name, []).append(measure(command, binaries[binary], out, rate, folder))
         for name, values in rows.items():
             slow, tool, size = zip(*values)
             print(
@@ -205,17 +228,13 @@ def main():
         source = os.path.join(folder, "deep.c")
         with open(source, "w", encoding="ascii") as file:
             file.write(SOURCE)
-        timed = os.path.join(folder, "timed")
-        with open(timed + ".c", "w", encoding="ascii") as file:
-            file.write(TIMED)
-        subprocess.run(["gcc", "-O2", timed + ".c", "-o", timed], check=True)
         plain, pointers = os.path.join(folder, "plain"), os.path.join(folder, "pointers")
         subprocess.run(["gcc", "-g", "-O2", "-fomit-frame-pointer", source, "-o", plain],
                        check=True)
         subprocess.run(["gcc", "-g", "-O2", "-fno-omit-frame-pointer", source, "-o", pointers],
                        check=True)
         show_walk(plain)
-        compare(folder, plain, pointers)
+        compare(folder, {"plain": plain, "pointers": pointers})
     return 0
 
 
