@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent: the library that `cairn code run` has loaded into a program. */
+/* The libraries that `cairn code run` and `cairn run` have loaded into a program. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
 
@@ -11,5 +11,8 @@
  * exit status, having reported the error.
  */
 int agent_preload(const char *exe);
+
+/* The same of the library of `cairn run`; a program that would not load it is an error. */
+int agent_preload_cover(const char *exe);
 
 #endif

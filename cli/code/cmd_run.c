@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn run: a BPF object of others, attached at inlined functions, too. */
+/* cairn run: BPF programs of others, of an object or of a command, at inlined functions, too. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <cairn/cover.h>
 #include <cairn/text.h>
 
+#include "agent.h"
 #include "cmd.h"
+#include "command.h"
 #include "demangled.h"
 #include "interrupt.h"
 #include "json.h"
@@ -57,6 +60,8 @@ static const struct example examples[] = {
 	 "Ctrl-C"},
 	{"sudo cairn run --cover-inlined --pin /sys/fs/bpf/tool tool.bpf.o",
 	 "and pin its maps, for other programs to read"},
+	{"sudo cairn run --cover-inlined --best-effort -- biotop-bpfcc 5 1",
+	 "run a tool that attaches its programs itself"},
 	{0},
 };
 
@@ -163,10 +168,10 @@ static int attach(struct cairn_cover *cover, const struct session *session)
 	return STATUS_YES;
 }
 
-static int cover_object(const struct run_values *values, struct session *session, const char *path)
+static struct cairn_cover_opts opts_of(const struct run_values *values, struct session *session)
 {
-	const struct cairn_cover_opts cover_opts = {
-		.size = sizeof(cover_opts),
+	return (struct cairn_cover_opts){
+		.size = sizeof(struct cairn_cover_opts),
 		.best_effort = values->best_effort,
 		.targets = values->targets.items,
 		.n_targets = values->targets.n,
@@ -179,6 +184,11 @@ static int cover_object(const struct run_values *values, struct session *session
 		.find_kernel_ctx = session,
 		.show_name = shown_name,
 	};
+}
+
+static int cover_object(const struct run_values *values, struct session *session, const char *path)
+{
+	const struct cairn_cover_opts cover_opts = opts_of(values, session);
 	struct cairn_cover *cover;
 	struct cairn_err err = {0};
 	int status, e = cairn_cover_open(path, &cover_opts, &cover, &err);
@@ -198,6 +208,57 @@ static int cover_object(const struct run_values *values, struct session *session
 	return status;
 }
 
+/* ---- a command ---- */
+
+/* Its own lines may be on standard error, too. */
+static void command_covered(void *ctx, int pid, const struct cairn_covered *p, const char *refused)
+{
+	if (refused)
+		say(stderr, "cairn: %s\n", refused);
+	else
+		report_text(p);
+}
+
+static void command_detached(void *ctx, int pid, const struct cairn_covered *p)
+{
+	report_losses(p);
+}
+
+/* As a shell returns it. */
+static int status_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int cover_found_command(const struct run_values *values, struct session *session,
+			       const char *exe, char **argv)
+{
+	const struct cairn_cover_opts cover_opts = opts_of(values, session);
+	const struct cairn_cover_command command = {
+		.size = sizeof(command), .covered = command_covered, .detached = command_detached};
+	struct cairn_err err = {0};
+	int status = agent_preload_cover(exe);
+
+	if (status)
+		return status;
+	int e = cairn_cover_run(exe, argv, &cover_opts, &command, &status, &err);
+	return e < 0 ? fail_err(e, &err, STATUS_NO) : status_of(status);
+}
+
+static int cover_command(const struct run_values *values, struct session *session, char **argv)
+{
+	if (values->pin || values->targets.n || values->seconds > 0 || values->json)
+		return fail(STATUS_USAGE,
+			    "--attach, --pin, --duration and --json are of an object: a "
+			    "command attaches its programs, ends and writes itself");
+	char *exe = command_find(argv[0]);
+	if (!exe)
+		return fail(STATUS_USAGE, "no program %s", argv[0]);
+	int status = cover_found_command(values, session, exe, argv);
+	free(exe);
+	return status;
+}
+
 static int run(void *v, const struct operands *operands)
 {
 	const struct run_values *values = v;
@@ -206,20 +267,21 @@ static int run(void *v, const struct operands *operands)
 	if (!values->cover_inlined)
 		return fail(STATUS_USAGE, "cairn run is for programs at inlined functions: add "
 					  "--cover-inlined");
-	if (operands->n > 1)
-		return fail(STATUS_USAGE, "one object at a time");
+	if (operands->n > 1 && !operands->is_command)
+		return fail(STATUS_USAGE, "one object at a time; a command is after --");
 	session.wish.many = true;
 	session.wish.debug_dirs = values->debug_dirs;
 	session.wish.jobs = (unsigned int)values->jobs;
-	int status = cover_object(values, &session, operands->items[0]);
+	int status = operands->is_command ? cover_command(values, &session, operands->items)
+					  : cover_object(values, &session, operands->items[0]);
 	trace_kernel_close(&session);
 	return status;
 }
 
 const struct cmd cmd_run = {
 	.name = "run",
-	.summary = "attach a BPF object's programs to inlined functions, too",
-	.operands = "OBJECT",
+	.summary = "attach BPF programs of others to inlined functions, too",
+	.operands = "OBJECT|-- CMD [ARG...]",
 	.n_operands_min = 1,
 	.opts = opts,
 	.examples = examples,

@@ -71,6 +71,7 @@ struct example {
 struct operands {
 	char **items; /* NULL at the end */
 	size_t n;
+	bool is_command; /* the first one is behind "--" */
 };
 
 struct cmd {

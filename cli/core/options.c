@@ -209,8 +209,10 @@ static int parse_words(struct parser *parser)
 		char *word = *parser->words++;
 		int status;
 
-		if (!strcmp(word, "--"))
+		if (!strcmp(word, "--")) {
+			operands->is_command = !operands->n;
 			break;
+		}
 		if (word[0] != '-' || !word[1]) {
 			operands->items[operands->n++] = word;
 			continue;
@@ -235,7 +237,7 @@ int options_parse(const struct cmd *cmd, char **words, void *values, struct oper
 
 	while (words[n])
 		n++;
-	operands->n = 0;
+	*operands = (struct operands){0};
 	operands->items = calloc(n + 1, sizeof(*operands->items));
 	if (!operands->items)
 		return fail(STATUS_NOT_HERE, "no memory");

@@ -116,5 +116,43 @@ int cairn_cover_pin(struct cairn_cover *cover, const char *dir, struct cairn_err
 /* Takes that back; the directory stays. */
 void cairn_cover_unpin(struct cairn_cover *cover, const char *dir);
 
+/*
+ * Programs that a command loads and attaches itself
+ *
+ * It is run with a library preloaded that reports its calls of bpf(2) and perf_event_open(2), as
+ * `cairn run` does: the library's path in LD_PRELOAD is the caller's to set. A program is covered
+ * before the kernel attaches it; when calls would not be seen and best_effort is not set, attaching
+ * fails in the command with ENOENT. Where the kernel has no function of the name, and the function
+ * was inlined, attaching succeeds.
+ */
+struct cairn_cover_command {
+	size_t size; /* sizeof(struct cairn_cover_command); a longer, unknown tail must be zero */
+	/*
+	 * Called when a process of the command attaches a program to a function; @refused: why it may
+	 * not, or NULL. May be NULL.
+	 */
+	void (*covered)(void *ctx, int pid, const struct cairn_covered *p, const char *refused);
+	/* Called when it was detached, with the counts up to date. May be NULL. */
+	void (*detached)(void *ctx, int pid, const struct cairn_covered *p);
+	void *ctx;
+};
+
+/*
+ * cairn_cover_run - run a command and cover its programs, until it and all its processes that have
+ * attached some have ended
+ *
+ * @exe         file to execute, @argv  its words, NULL at the end
+ * @opts        targets are not used; @command  may be NULL
+ * @ret_status  of the command, as waitpid(2) gives it
+ * Signals that are sent to this process reach the command; of the terminal it has its own.
+ * Returns 0, or negative: -EINVAL (unknown options), -ENOMEM, and what fork(2), execve(2) and
+ * socket(2) return. Cost: some microseconds for each call of the command's that is reported, and for
+ * each program that of cairn_cover_attach(). Threads: one call at a time in a process: it blocks
+ * signals, waits for a child and changes the environment. Signals: no.
+ */
+int cairn_cover_run(const char *exe, char *const argv[], const struct cairn_cover_opts *opts,
+		    const struct cairn_cover_command *command, int *ret_status,
+		    struct cairn_err *err);
+
 CAIRN_END_DECLS
 #endif

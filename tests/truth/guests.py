@@ -88,6 +88,7 @@ def boot(kernel, script, files, programs=None):
         shutil.copy(
             shutil.which('busybox') or '/bin/busybox', folder + '/bin/busybox')
         for there, here in files.items():
+            os.makedirs(os.path.dirname(folder + there), exist_ok=True)
             shutil.copy(here, folder + there)
         with open(os.path.join(folder, 'init'), 'w', encoding='utf-8') as file:
             file.write(BEGIN + script + END)

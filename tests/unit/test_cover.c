@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "alloc_fail.h"
+#include "cover/command.h"
 #include "cover/cover.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -457,6 +458,83 @@ static void without_memory_nothing_is_built(void **state)
 	}
 }
 
+/* ---- what a command tells ---- */
+
+struct told {
+	struct cairn_cover_request head;
+	char bytes[16];
+};
+
+static struct told told(uint32_t kind, const char *text)
+{
+	struct told t = {.head = {.kind = kind, .program = 7}};
+
+	memcpy(t.bytes, text, strlen(text));
+	t.head.size = (uint32_t)(sizeof(t.head) + strlen(text));
+	return t;
+}
+
+static int take(const struct told *t, size_t n, struct request *ret)
+{
+	return request_take((const uint8_t *)t, n, ret, NULL);
+}
+
+static void a_request_is_taken_when_it_is_whole(void **state)
+{
+	(void)state;
+	const struct told t = told(CAIRN_COVER_ATTACH, "vfs_read");
+	struct request r;
+
+	for (size_t n = 0; n < t.head.size; n++)
+		assert_int_equal(take(&t, n, &r), 0);
+	assert_int_equal(take(&t, sizeof(t), &r), t.head.size);
+	assert_int_equal(r.head.program, 7);
+	assert_int_equal(r.n, 8);
+	assert_memory_equal(r.bytes, "vfs_read", 8);
+}
+
+static void a_request_that_is_none_is_refused(void **state)
+{
+	(void)state;
+	struct told t = told(CAIRN_COVER_ATTACH, "vfs_read");
+	struct request r;
+
+	t.bytes[3] = '\0';
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+	t = told(CAIRN_COVER_FIND, "");
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+	t = told(CAIRN_COVER_LOADED, "not8");
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+	t = told(9, "");
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+	t = told(CAIRN_COVER_DETACH, "");
+	t.head.size = sizeof(t.head) - 1;
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+	t.head.size = CAIRN_COVER_REQUEST_MAX + 1;
+	assert_int_equal(take(&t, sizeof(t), &r), -EBADMSG);
+}
+
+static void programs_are_kept_or_there_is_no_memory(void **state)
+{
+	(void)state;
+	const struct told t = told(CAIRN_COVER_LOADED, "12345678");
+	struct loaded loaded = {0};
+	struct request r;
+	int e = -ENOMEM;
+
+	assert_int_equal(take(&t, sizeof(t), &r), t.head.size);
+	for (unsigned int n = 1; e; n++) {
+		alloc_fail_at(n);
+		e = loaded_keep(&loaded, &r, NULL);
+		assert_int_equal(e, alloc_fail_end() ? -ENOMEM : 0);
+	}
+	/* The same number again is another program of that number. */
+	assert_int_equal(loaded_keep(&loaded, &r, NULL), 0);
+	assert_int_equal(loaded.programs.n, 1);
+	assert_int_equal(loaded.programs.p[0].n, 1);
+	loaded_fini(&loaded);
+}
+
 /* ---- one argument ---- */
 
 static uint64_t state_;
@@ -688,6 +766,9 @@ int main(void)
 		cmocka_unit_test(a_program_does_after_its_prologue_what_it_does_alone),
 		cmocka_unit_test(a_callback_is_found_where_it_is_now),
 		cmocka_unit_test(without_memory_nothing_is_built),
+		cmocka_unit_test(a_request_is_taken_when_it_is_whole),
+		cmocka_unit_test(a_request_that_is_none_is_refused),
+		cmocka_unit_test(programs_are_kept_or_there_is_no_memory),
 		cmocka_unit_test(an_argument_is_what_the_reference_interpreter_says),
 		cmocka_unit_test(what_has_no_instructions_is_no_argument),
 		cmocka_unit_test(constants_are_extended),

@@ -15,10 +15,18 @@
 
 #define SAID_MAX 400
 
+/* A program of the object. */
+struct member {
+	struct covered covered;
+	struct bpf_program *program;
+	const char *given; /* its target, of opts.targets; NULL */
+	struct bpf_link *link;
+};
+
 struct cairn_cover {
 	struct cairn_cover_opts opts;
 	struct bpf_object *object;
-	VEC(struct covered) programs;
+	VEC(struct member) programs;
 };
 
 /* ---- what libbpf says ---- */
@@ -67,10 +75,10 @@ static int check_targets(const struct cairn_cover *c, struct cairn_err *err)
 		const char *text = c->opts.targets[i];
 		bool is_used = false;
 		for (size_t k = 0; k < c->programs.n; k++) {
-			const struct covered *p = &c->programs.p[k];
-			const char *given = p->given;
+			const struct member *m = &c->programs.p[k];
+			const char *given = m->given;
 			is_used |= given && given > text && given <= text + strlen(text) &&
-				   section_of(p->pub.section, given).target == given;
+				   m->covered.section.target == given;
 		}
 		if (!is_used)
 			return err_set(err, -EINVAL,
@@ -81,22 +89,34 @@ static int check_targets(const struct cairn_cover *c, struct cairn_err *err)
 	return 0;
 }
 
+static void fill_member(const struct cairn_cover *c, struct member *m, struct bpf_program *program)
+{
+	struct covered *p = &m->covered;
+
+	m->program = program;
+	p->lost_fd = -1;
+	p->pub.name = bpf_program__name(program);
+	p->pub.section = bpf_program__section_name(program);
+	m->given = given_target(c, p->pub.name);
+	p->section = section_of(p->pub.section, m->given);
+	p->first = (struct cover_first){.name = p->pub.name,
+					.insns = bpf_program__insns(program),
+					.n = bpf_program__insn_cnt(program),
+					.fd = bpf_program__fd(program)};
+}
+
 static int add_programs(struct cairn_cover *c, struct cairn_err *err)
 {
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, c->object)
 	{
-		struct covered *p = bpf_program__fd(program) >= 0 ? VEC_PUSH(&c->programs) : NULL;
+		struct member *m = bpf_program__fd(program) >= 0 ? VEC_PUSH(&c->programs) : NULL;
 		if (bpf_program__fd(program) < 0) /* it is not loaded by itself: SEC("?...") */
 			continue;
-		if (!p)
+		if (!m)
 			return err_nomem(err, "programs");
-		p->program = program;
-		p->lost_fd = -1;
-		p->pub.name = bpf_program__name(program);
-		p->pub.section = bpf_program__section_name(program);
-		p->given = given_target(c, p->pub.name);
+		fill_member(c, m, program);
 	}
 	return check_targets(c, err);
 }
@@ -136,8 +156,10 @@ void cairn_cover_close(struct cairn_cover *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->programs.n; i++)
-		program_fini(&c->programs.p[i]);
+	for (size_t i = 0; i < c->programs.n; i++) {
+		program_fini(&c->programs.p[i].covered);
+		bpf_link__destroy(c->programs.p[i].link);
+	}
 	VEC_FREE(&c->programs);
 	bpf_object__close(c->object);
 	free(c);
@@ -145,29 +167,30 @@ void cairn_cover_close(struct cairn_cover *c)
 
 /* ---- attaching ---- */
 
-static struct bpf_link *attach_to(const struct covered *p, const char *target)
+static struct bpf_link *attach_to(const struct member *m, const char *target)
 {
-	bool is_return = section_of(p->pub.section, target).kind == SECTION_RETURN;
+	bool is_return = m->covered.section.kind == SECTION_RETURN;
 	const char *colon = strrchr(target, ':');
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = is_return);
 
-	if (section_of(p->pub.section, target).of_kernel)
-		return bpf_program__attach_kprobe(p->program, is_return, target);
+	if (m->covered.section.of_kernel)
+		return bpf_program__attach_kprobe(m->program, is_return, target);
 	SCOPE_FREE char *path = colon ? strndup(target, (size_t)(colon - target)) : NULL;
 	opts.func_name = colon ? colon + 1 : NULL;
 	errno = EINVAL;
-	return path ? bpf_program__attach_uprobe_opts(p->program, -1, path, 0, &opts) : NULL;
+	return path ? bpf_program__attach_uprobe_opts(m->program, -1, path, 0, &opts) : NULL;
 }
 
 /* A function without a symbol of its name has other sites, or is none. */
-static int attach_first(struct covered *p, struct cairn_err *err)
+static int attach_first(struct member *m, struct cairn_err *err)
 {
-	const char *target = section_of(p->pub.section, p->given).target;
+	struct covered *p = &m->covered;
+	const char *target = p->section.target;
 	int e;
 
-	p->link = target && target == p->given ? attach_to(p, target)
-					       : bpf_program__attach(p->program);
-	e = p->link ? 0 : -errno;
+	m->link = target && target == m->given ? attach_to(m, target)
+					       : bpf_program__attach(m->program);
+	e = m->link ? 0 : -errno;
 	p->pub.is_attached = !e;
 	/* A program whose SEC() names no function is left to its own tool. */
 	if (e && !target)
@@ -177,13 +200,14 @@ static int attach_first(struct covered *p, struct cairn_err *err)
 	return e && e != -ENOENT && e != -EADDRNOTAVAIL ? explain(e, p->pub.section, err) : 0;
 }
 
-static int attach_one(struct cairn_cover *c, struct covered *p, struct cairn_err *err)
+static int attach_one(struct cairn_cover *c, struct member *m, struct cairn_err *err)
 {
+	struct covered *p = &m->covered;
 	libbpf_print_fn_t before = listen();
-	int e = attach_first(p, err);
+	int e = attach_first(m, err);
 
 	e = e ? e : program_cover(p, &c->opts, err);
-	if (!e && !p->link && !p->pub.n_sites && !p->pub.why && p->pub.target)
+	if (!e && !m->link && !p->pub.n_sites && !p->pub.why && p->pub.target)
 		e = explain(-ENOENT, p->pub.section, err);
 	libbpf_set_print(before);
 	return e;
@@ -205,13 +229,13 @@ uint32_t cairn_cover_n_programs(const struct cairn_cover *c)
 
 const struct cairn_covered *cairn_cover_program(const struct cairn_cover *c, uint32_t i)
 {
-	return &c->programs.p[i].pub;
+	return &c->programs.p[i].covered.pub;
 }
 
 void cairn_cover_count(struct cairn_cover *c)
 {
 	for (size_t i = 0; i < c->programs.n; i++)
-		program_count(&c->programs.p[i]);
+		program_count(&c->programs.p[i].covered);
 }
 
 /* ---- maps ---- */

@@ -27,6 +27,14 @@
  *	fetch.c     one argument's part of it
  *	build.c     prologue and program as one
  *	load.c      loading that
+ *
+ * Programs that a command loads and attaches itself:
+ *
+ *	command.c   the command, and the processes that it starts
+ *	client.c    one process: what it attaches
+ *	request.c   what its library tells (cairn/shared/cover.h)
+ *	loaded.c    the programs that were loaded
+ *	target.c    the function that a probe is at
  */
 #ifndef COVER_COVER_H
 #define COVER_COVER_H
@@ -38,8 +46,7 @@
 #include "base/vec.h"
 #include "trace/locate.h"
 
-struct bpf_object;
-struct bpf_program;
+struct bpf_link;
 
 /* struct pt_regs of x86-64. */
 enum { WORDS = 21, WORD_IP = 16, WORD_CS = 17, WORD_FLAGS = 18, WORD_SS = 20 };
@@ -58,6 +65,7 @@ enum section_kind {
 	SECTION_FENTRY,
 	SECTION_PATTERN,
 	SECTION_OFFSET,
+	SECTION_TRACEFS, /* an event that tracefs made, of a program that attaches itself */
 };
 
 struct section {
@@ -170,13 +178,21 @@ void built_fini(struct cover_built *built);
 
 /* ---- load.c ---- */
 
+/* The program as it was loaded first. */
+struct cover_first {
+	const char *name;
+	const struct bpf_insn *insns; /* with descriptors of this process */
+	size_t n;
+	int fd;
+};
+
 /*
  * load_program - load it as the first one was
  *
  * @ret_why  what the verifier said last, of at most @n_why bytes
  * Returns a descriptor or a negative errno.
  */
-int load_program(const struct bpf_program *first, const struct cover_built *built, bool of_kernel,
+int load_program(const struct cover_first *first, const struct cover_built *built, bool of_kernel,
 		 char *ret_why, size_t n_why);
 /* A map of one u64. Returns a descriptor or a negative errno. */
 int load_counter(void);
@@ -184,10 +200,12 @@ int load_counter(void);
 /* ---- program.c ---- */
 
 struct covered {
-	struct cairn_covered pub;
-	struct bpf_program *program;
-	const char *given;     /* its target, of opts.targets; NULL */
-	struct bpf_link *link; /* of libbpf's; NULL: it could not be attached */
+	struct cairn_covered pub; /* is_attached: to the symbol of the function */
+	struct cover_first first;
+	struct section section;
+	uint64_t cookie;     /* that the program gets at the other sites, too */
+	int pid;             /* of a process's hits alone; 0: of all */
+	const char *missing; /* why its instructions are not known; NULL */
 	int lost_fd;
 	VEC(int) fds; /* of the second programs */
 	struct trace_links links;
@@ -202,7 +220,10 @@ struct covered {
  * program_fini() in all cases.
  */
 int program_cover(struct covered *p, const struct cairn_cover_opts *opts, struct cairn_err *err);
+/* Detaches and frees what that made; its counts stay. */
 void program_fini(struct covered *p);
 void program_count(struct covered *p);
+/* Whether a function of the kernel has sites, be it of all its code. */
+bool program_has_sites(const char *function, const struct cairn_cover_opts *opts);
 
 #endif

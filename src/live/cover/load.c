@@ -16,12 +16,12 @@
 /* ---- the first program ---- */
 
 /* Its licence decides which helpers it may call. */
-static const char *licence_of(const struct bpf_program *first)
+static const char *licence_of(const struct cover_first *first)
 {
 	struct bpf_prog_info info = {0};
 	__u32 size = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(first), &info, &size))
+	if (bpf_obj_get_info_by_fd(first->fd, &info, &size))
 		return "";
 	return info.gpl_compatible ? "GPL" : "Proprietary";
 }
@@ -40,7 +40,7 @@ static int make_types(struct btf **ret, int *ret_function)
 	return btf__load_into_kernel(btf);
 }
 
-static int load_with_functions(const struct bpf_program *first, const struct cover_built *built,
+static int load_with_functions(const struct cover_first *first, const struct cover_built *built,
 			       struct bpf_prog_load_opts *opts)
 {
 	VEC(struct bpf_func_info) infos = {0};
@@ -56,19 +56,19 @@ static int load_with_functions(const struct bpf_program *first, const struct cov
 	opts->func_info_cnt = (__u32)infos.n;
 	opts->func_info_rec_size = sizeof(*infos.p);
 	if (e >= 0)
-		e = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(first), licence_of(first),
+		e = bpf_prog_load(BPF_PROG_TYPE_KPROBE, first->name, licence_of(first),
 				  built->code.insns.p, built->code.insns.n, opts);
 	VEC_FREE(&infos);
 	btf__free(btf);
 	return e;
 }
 
-static int load(const struct bpf_program *first, const struct cover_built *built,
+static int load(const struct cover_first *first, const struct cover_built *built,
 		struct bpf_prog_load_opts *opts)
 {
 	if (built->functions.n)
 		return load_with_functions(first, built, opts);
-	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(first), licence_of(first),
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, first->name, licence_of(first),
 			     built->code.insns.p, built->code.insns.n, opts);
 }
 
@@ -90,7 +90,7 @@ static void last_line(char *log, char *ret, size_t n)
 	snprintf(ret, n, "%s", line);
 }
 
-int load_program(const struct bpf_program *first, const struct cover_built *built, bool of_kernel,
+int load_program(const struct cover_first *first, const struct cover_built *built, bool of_kernel,
 		 char *ret_why, size_t n_why)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = 0);

@@ -2,7 +2,7 @@
 /*
  * One program, wherever its function is
  *
- * libbpf attached it to the function's symbol, or could not, as no such symbol is left. All other
+ * It is attached to the function's symbol, or could not be, as no such symbol is left. All other
  * sites of the function get programs of ours. Sites with equal ones share it.
  */
 #include "cover/cover.h"
@@ -20,7 +20,7 @@
 #include "trace/attach/link.h"
 #include "trace/weigh.h"
 
-/* The number of a site without one: libbpf's is there, or the site is left out. */
+/* The number of a site without one: the first one is there, or the site is left out. */
 #define NO_PROGRAM UINT32_MAX
 
 struct second {
@@ -88,7 +88,7 @@ static int find_sites(struct work *w, struct cairn_err *err)
 	return e < 0 ? e : 0;
 }
 
-/* The symbol to which libbpf attached it. */
+/* The symbol to which it is attached. */
 static const char *symbol_of(const struct work *w)
 {
 	const char *colon = strrchr(w->section.target, ':');
@@ -122,12 +122,12 @@ static bool find_kernel_symbol(const struct work *w, uint64_t *ret)
 	return true;
 }
 
-/* The address of libbpf's probe; 0: there is none. */
+/* The address of that probe; 0: there is none. */
 static uint64_t first_address(const struct work *w)
 {
 	uint64_t at = 0;
-	bool is_found = w->p->link && (w->section.of_kernel ? find_kernel_symbol(w, &at)
-							    : find_user_symbol(w, &at));
+	bool is_found = w->p->pub.is_attached && (w->section.of_kernel ? find_kernel_symbol(w, &at)
+								       : find_user_symbol(w, &at));
 
 	return is_found ? at : 0;
 }
@@ -205,8 +205,8 @@ static int make_second(struct work *w, uint32_t site, uint32_t *ret, struct cair
 		site_obstacle(w, site, word, why, text, sizeof(text));
 		return leave_out(w, 1, text, err);
 	}
-	e = build_program(bpf_program__insns(w->p->program), bpf_program__insn_cnt(w->p->program),
-			  &w->use, &at, w->p->lost_fd, &built, err);
+	e = build_program(w->p->first.insns, w->p->first.n, &w->use, &at, w->p->lost_fd, &built,
+			  err);
 	if (e < 0 || built.why) {
 		why = built.why;
 		built_fini(&built);
@@ -244,7 +244,8 @@ static int make_seconds(struct work *w, uint64_t first, struct cairn_err *err)
 			e = make_second(w, i, &program, err);
 		if (program != NO_PROGRAM)
 			note_caveats(w, i);
-		if (e >= 0 && trace_set_program(w->trace, i, program) < 0)
+		if (e >= 0 && (trace_set_program(w->trace, i, program) < 0 ||
+			       trace_set_cookie(w->trace, i, w->p->cookie) < 0))
 			e = err_nomem(err, "sites");
 	}
 	return e;
@@ -264,7 +265,7 @@ static int load_second(struct work *w, uint32_t i, struct cairn_err *err)
 	struct second *s = &w->seconds.p[i];
 	char said[200], text[300];
 
-	s->fd = load_program(w->p->program, &s->built, w->section.of_kernel, said, sizeof(said));
+	s->fd = load_program(&w->p->first, &s->built, w->section.of_kernel, said, sizeof(said));
 	if (s->fd >= 0)
 		return VEC_ADD(&w->p->fds, s->fd) ? 0 : err_nomem(err, "programs");
 	if (s->fd == -ENOMEM || s->fd == -EPERM)
@@ -311,6 +312,7 @@ static int attach_seconds(struct work *w, struct cairn_err *err)
 	int e = 0;
 
 	w->p->links.backend = backend_of(w);
+	w->p->links.pid = w->p->pid;
 	for (uint32_t i = 0; i < w->seconds.n && e >= 0; i++) {
 		e = load_second(w, i, err);
 		e = e < 0 ? e : attach_second(w, i, err);
@@ -324,8 +326,7 @@ static int attach_seconds(struct work *w, struct cairn_err *err)
 static int look_at_program(struct work *w, struct cairn_err *err)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(w->trace, 0);
-	int e = use_find(bpf_program__insns(w->p->program), bpf_program__insn_cnt(w->p->program),
-			 &w->use, err);
+	int e = use_find(w->p->first.insns, w->p->first.n, &w->use, err);
 
 	return e < 0 ? e : params_find(probe->types, probe->function, &w->params, err);
 }
@@ -351,6 +352,7 @@ static int cover_found(struct work *w, struct cairn_err *err)
 
 	if (!n)
 		return 0;
+	why = why ? why : w->p->missing;
 	if (why)
 		return leave_out(w, n, why, err);
 	e = look_at_program(w, err);
@@ -373,12 +375,13 @@ static int cover(struct work *w, struct cairn_err *err)
 		*err = said;
 		return e;
 	}
-	return leave_out(w, 0, said.msg, err);
+	/* The caller's find_kernel() has told it. */
+	return leave_out(w, 0, *said.msg ? said.msg : "its function is not described", err);
 }
 
 int program_cover(struct covered *p, const struct cairn_cover_opts *opts, struct cairn_err *err)
 {
-	struct work w = {.p = p, .opts = opts, .section = section_of(p->pub.section, p->given)};
+	struct work w = {.p = p, .opts = opts, .section = p->section};
 	int e = 0;
 
 	if (w.section.target) {
@@ -402,7 +405,16 @@ void program_fini(struct covered *p)
 	VEC_FREE(&p->fds);
 	if (p->lost_fd >= 0)
 		close(p->lost_fd);
-	bpf_link__destroy(p->link);
+	p->lost_fd = -1;
+}
+
+bool program_has_sites(const char *function, const struct cairn_cover_opts *opts)
+{
+	struct work w = {.opts = opts, .section = {SECTION_KPROBE, true, function}};
+	bool is_found = find_sites(&w, NULL) == 0 && cairn_trace_n_sites(w.trace);
+
+	cairn_trace_close(w.trace);
+	return is_found;
 }
 
 /* ---- counts ---- */

@@ -66,6 +66,10 @@ const char *section_obstacle(enum section_kind kind)
 		return "it is for several functions: name one with kprobe/FUNC";
 	case SECTION_OFFSET:
 		return "it is for an instruction, not for a function";
+	case SECTION_TRACEFS:
+		return "it is attached to an event that was made in tracefs, and of which function "
+		       "that "
+		       "is, is not known";
 	default:
 		return NULL;
 	}
