@@ -453,7 +453,7 @@ def check(kernel, vmlinux):
                 }, '/bin/work': work,
                 **{'/loop.ko': path
                    for path in module}
-            })
+            }, kernel_cover.programs(folder))
         version = (re.findall(r'kernel (\d\S*)', text) or ['?'])[0]
         if os.environ.get('KEEP'):
             with open(os.environ['KEEP'] + version, 'w', encoding='utf-8') as file:

@@ -2,7 +2,8 @@
 """cairn run --cover-inlined in the guest: a program at a function that has no body there.
 
 The oracle for requests of the block layer is what it counts itself, /sys/block/loop0/stat. The
-object of the requests is ours; the other one is that of Debian's biotop, unchanged.
+object of the requests is ours, attached by cairn and by a tool of libbpf's; the other one is that of
+Debian's biotop, unchanged.
 """
 import glob
 import json
@@ -14,6 +15,9 @@ import tempfile
 
 import common
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIBRARY = os.path.join(os.path.dirname(common.CAIRN),
+                       'agent/libcairn-cover.so')
 PROGRAM = r"""
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -61,7 +65,7 @@ if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 	dd if=/dev/zero of=/tmp/cover bs=1M count=4 2>/dev/null
 	losetup /dev/loop1 /tmp/cover
 	covers() { name=$1; shift; rm -f /tmp/said
-		cairn run --cover-inlined $K --json "$@" >/tmp/$name.json 2>/tmp/said & pid=$!
+		cairn run --cover-inlined $K "$@" >/tmp/$name.json 2>/tmp/said & pid=$!
 		wait_for '^attached' /tmp/said
 		sync
 		sleep 1
@@ -81,10 +85,11 @@ if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 	map=requests
 	cairn run --cover-inlined $K --duration 100ms /requests.bpf.o >/tmp/said 2>&1
 	echo "strict $?"; head -2 /tmp/said
-	covers requests --best-effort /requests.bpf.o
+	covers requests --best-effort --json /requests.bpf.o
+	covers command --best-effort -- attach_all /requests.bpf.o
 	if [ -e /biotop.bpf.o ]; then
 		map=whobyreq
-		covers biotop --best-effort --attach blk_account_io_start=blk_account_io_start /biotop.bpf.o
+		covers biotop --best-effort --json --attach blk_account_io_start=blk_account_io_start /biotop.bpf.o
 	fi
 	losetup -d /dev/loop1
 	left covered
@@ -132,13 +137,24 @@ def files(folder):
         source, '-o', ours
     ],
                    check=True)
-    found = {'/requests.bpf.o': ours}
+    found = {'/requests.bpf.o': ours, '/bin/agent/libcairn-cover.so': LIBRARY}
     theirs = biotop()
     if theirs:
         found['/biotop.bpf.o'] = os.path.join(folder, 'biotop.bpf.o')
         with open(found['/biotop.bpf.o'], 'wb') as file:
             file.write(theirs)
     return found
+
+
+def programs(folder):
+    """A tool that attaches the object's programs itself."""
+    tool = os.path.join(folder, 'attach_all')
+    subprocess.run([
+        'gcc', '-O2', '-o', tool,
+        os.path.join(HERE, '../samples/attach_all.c'), '-lbpf'
+    ],
+                   check=True)
+    return {'attach_all': tool}
 
 
 def part(text, name):
@@ -156,7 +172,7 @@ def completed(text, name):
     return sum(after[i] - before[i] for i in (0, 4, 11))
 
 
-def programs(text, name):
+def rows_of(text, name):
     rows = [
         json.loads(line) for line in part(text, name).splitlines()
         if line.startswith('{')
@@ -164,15 +180,26 @@ def programs(text, name):
     return {row['program']: row for row in rows if 'program' in row}
 
 
-def check_requests(version, text):
-    row = programs(text, 'requests').get('on_start', {})
+def counted(text, name):
+    """Reads, writes and discards of loop devices in the program's map."""
     entries = [
-        json.loads(line) for line in part(text, 'requests-map').splitlines()
+        json.loads(line) for line in part(text, name + '-map').splitlines()
     ]
-    seen = sum(
+    return sum(
         e['value'] for e in entries
         if e['key']['major'] == 7 and e['key']['operation'] in (0, 1, 3))
-    stat = completed(text, 'requests')
+
+
+def check_command(version, text):
+    seen, stat = counted(text, 'command'), completed(text, 'command')
+    common.claim(
+        f'{version}: so does the same one that a tool attaches itself ({seen}, {stat})',
+        stat and seen == stat and re.search('^command status 0$', text, re.M))
+
+
+def check_requests(version, text):
+    row = rows_of(text, 'requests').get('on_start', {})
+    seen, stat = counted(text, 'requests'), completed(text, 'requests')
     inlined = not row.get('attached')
     common.claim(
         f'{version}: a program at blk_account_io_start sees each request that the block layer '
@@ -188,7 +215,7 @@ def check_requests(version, text):
 
 
 def check_biotop(version, text):
-    row = programs(text, 'biotop').get('blk_account_io_start', {})
+    row = rows_of(text, 'biotop').get('blk_account_io_start', {})
     entries = part(text, 'biotop-map').splitlines()
     common.claim(
         f'{version}: the program of Debian\'s biotop, unchanged, notes requests '
@@ -205,5 +232,6 @@ def check(version, text):
         return
     if part(text, 'requests'):
         check_requests(version, text)
+        check_command(version, text)
     if part(text, 'biotop'):
         check_biotop(version, text)
