@@ -361,10 +361,12 @@ static void put_site(struct writer *w, const struct cairn_site *site)
 
 static void print_unknown(const struct view *view, const struct cairn_function *function)
 {
+	bool is_symbol = function->n_sites && function->sites[0].rule == CAIRN_AT_SYMBOL;
+
 	if (function->params_unknown)
 		fprintf(view->out, "  %sno parameters are described: %s%s\n", view->style.faint,
-			function->decl_file ? "assembler code, or compiled without types (-g1)"
-					    : "only the symbol table knows this function",
+			is_symbol ? "only the symbol table knows this function"
+				  : "assembler code, or compiled without types (-g1)",
 			view->style.off);
 }
 

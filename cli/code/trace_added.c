@@ -70,7 +70,10 @@ static void report_limits(struct session *session, const char *text,
 		report_symbol(session, probe);
 	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown &&
 	    !probe->is_symbol)
-		say(stderr, "%.*s: its parameters are not known\n", n_name, text);
+		say(stderr,
+		    "%.*s: its parameters are not known; its arguments are $arg1 to $arg6, the "
+		    "registers that integers are passed in\n",
+		    n_name, text);
 }
 
 /* Functions of a tree that have no duration. */

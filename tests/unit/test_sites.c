@@ -516,6 +516,37 @@ static void a_visit_can_be_ended(void **state)
 	end(&t, &r);
 }
 
+/* A body of no parameters, whose result has a type that its language does not know. */
+static struct result body_of(struct db **ret, const char *producer, unsigned int language)
+{
+	struct db *db = *ret = db_new((struct db_format){.version = 5});
+	int unknown = db_label(db);
+	db_unit(db, DW_UT_compile);
+	DB_DIE(db, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "unit"),
+	       DB_STR(DW_AT_producer, producer), DB_U(DW_AT_language, DW_FORM_data2, language));
+	DB_DIE(db, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "callee"),
+	       DB_REF(DW_AT_type, unknown), DB_ADDR(DW_AT_low_pc, 0x1000),
+	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x100));
+	db_here(db, unknown);
+	DB_DIE(db, DW_TAG_unspecified_type, DB_LEAF);
+	db_null(db);
+	db_unit_end(db);
+	return find_callee(db);
+}
+
+static void a_function_of_an_assembler_may_have_parameters_and_a_result(void **state)
+{
+	struct tree t;
+	struct result r = body_of(&t.db, "GNU AS 2.40", DW_LANG_Mips_Assembler);
+	assert_true(r.found.p[0]->params_unknown);
+	assert_int_equal(r.found.p[0]->return_type, 0);
+	end(&t, &r);
+	r = body_of(&t.db, "GNU C17 12.2.0", DW_LANG_C11);
+	assert_false(r.found.p[0]->params_unknown);
+	assert_int_not_equal(r.found.p[0]->return_type, 0);
+	end(&t, &r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +575,7 @@ int main(void)
 		cmocka_unit_test(copies_inside_copies_tell_their_chain),
 		cmocka_unit_test(names_can_be_chosen_by_file_and_line),
 		cmocka_unit_test(a_visit_can_be_ended),
+		cmocka_unit_test(a_function_of_an_assembler_may_have_parameters_and_a_result),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,13 +194,21 @@ static struct site_env env_of(const struct dwarf_sites *s, const struct dw_func_
 
 /* ---- one name ---- */
 
-static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g,
-			     const struct cairn_function *f)
+/* Assemblers describe the result of each function as of a type that they do not know. */
+static bool has_result(const struct dwarf_sites *s, const struct cairn_function *f)
+{
+	return f->return_type &&
+	       cairn_types_get(s->graph, f->return_type)->kind != CAIRN_T_UNSPECIFIED;
+}
+
+static void note_prototype(const struct dwarf_sites *s, const struct group *g,
+			   struct cairn_function *f)
 {
 	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
-	if (!u || f->n_params || f->return_type)
-		return false;
-	return convention_is_silent(u, g->line);
+	if (!u || f->n_params || has_result(s, f) || !convention_is_silent(u, g->line))
+		return;
+	f->params_unknown = true;
+	f->return_type = 0;
 }
 
 static int hand_out(struct sites_find *f, const struct cairn_function *functions,
@@ -281,7 +289,7 @@ static int build(struct dwarf_sites *s, const struct dw_func_index *index, struc
 	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena,
 			     functions, err);
 	for (size_t i = 0; rc >= 0 && i < f->groups.v.n; i++)
-		functions[i].params_unknown = has_no_prototype(s, &f->groups.v.p[i], &functions[i]);
+		note_prototype(s, &f->groups.v.p[i], &functions[i]);
 	return rc < 0 ? rc : hand_out(f, functions, ret, err);
 }
 
@@ -552,7 +560,7 @@ static int visit_batch(struct dwarf_sites *s, const struct site_env *env,
 					     functions, err)
 			   : err_nomem(err, "functions");
 	for (size_t i = 0; i < n && !rc; i++) {
-		functions[i].params_unknown = has_no_prototype(s, &groups[i], &functions[i]);
+		note_prototype(s, &groups[i], &functions[i]);
 		rc = visit(ctx, &functions[i]);
 	}
 	arena_fini(&arena);

@@ -203,6 +203,9 @@ struct expr_scope {
 	bool has_words;
 };
 
+/* The reason why a function's parameters are not known. */
+const char *why_no_params(const struct cairn_function *f);
+
 /*
  * expr_type_path - give types to a fetched value
  *

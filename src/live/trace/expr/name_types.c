@@ -72,8 +72,8 @@ static void list_params(const struct check *c, char *buf, size_t size)
 				    name ? name : "(unnamed)");
 		n += more > 0 ? (size_t)more : 0;
 	}
-	if (!c->function->n_params)
-		snprintf(buf, size, "none");
+	if (n < size && (!n || c->function->variadic))
+		snprintf(buf + n, size - n, n ? ", ..." : "none");
 }
 
 bool name_is_of_return(const char *name)
@@ -193,9 +193,7 @@ static int unknown_name(const struct check *c, const struct expr *e)
 		return WRONG(c, e,
 			     "the parameters of %s are not known: %s; $arg1 to $arg6 are the "
 			     "registers that integers and pointers are passed in",
-			     c->function->name,
-			     c->function->decl_file ? "it is assembler code, or compiled with -g1"
-						    : "only the symbol table knows it");
+			     c->function->name, why_no_params(c->function));
 	list_params(c, params, sizeof(params));
 	return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
 		     params);

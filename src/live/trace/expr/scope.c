@@ -17,3 +17,10 @@ struct expr_scope probe_scope(const struct trace_probe *p)
 				   .no_returns = p->no_returns,
 				   .has_words = p->semaphores || p->pub.function->params_unknown};
 }
+
+const char *why_no_params(const struct cairn_function *f)
+{
+	return f->n_sites && f->sites[0].rule == CAIRN_AT_SYMBOL
+		       ? "only the symbol table knows it"
+		       : "it is assembler code, or compiled with -g1";
+}
