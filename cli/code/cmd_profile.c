@@ -377,12 +377,15 @@ static int report(const struct profile_values *v, struct profile_run *run)
 
 static int name_and_report(const struct profile_values *v, struct profile_run *run)
 {
+	static const struct cairn_prof_counts none;
 	struct cairn_profile *profile;
 	struct cairn_err err = {0};
 	int r = cairn_prof_profile(run->prof, &profile, &err), pushed = STATUS_YES;
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
+	cairn_prof_counts(run->prof, &run->counts);
+	profile_note_losses(profile, &none, &run->counts);
 	run->profile = profile;
 	cairn_prof_end_command(run->prof);
 	r = report(v, run);

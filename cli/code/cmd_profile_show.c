@@ -49,6 +49,8 @@ static const struct example examples[] = {
 
 /* ---- text ---- */
 
+enum { COMMENTS_SHOWN = 8 };
+
 static void show_head(const char *path, const struct cairn_profile *p, size_t type, int64_t sum)
 {
 	const struct cairn_profile_type *t = cairn_profile_type(p, type);
@@ -62,7 +64,10 @@ static void show_head(const char *path, const struct cairn_profile *p, size_t ty
 		profile_value_text("nanoseconds", run.duration_ns, text);
 		say(stdout, ", in %s", text);
 	}
-	say(stdout, "\n\n");
+	say(stdout, "\n");
+	for (size_t i = 0; i < cairn_profile_n_comments(p) && i < COMMENTS_SHOWN; i++)
+		say(stdout, "%s\n", cairn_profile_comment(p, i));
+	say(stdout, "\n");
 }
 
 static void show_text(const char *path, const struct cairn_profile *p, size_t type,
@@ -94,6 +99,10 @@ static void write_summary(const char *path, const struct cairn_profile *p, size_
 	json_uint(&j, "stacks", cairn_profile_n_samples(p));
 	json_uint(&j, "functions", shares->n);
 	json_int(&j, "duration_ns", cairn_profile_run(p).duration_ns);
+	json_open(&j, "comments", '[');
+	for (size_t i = 0; i < cairn_profile_n_comments(p); i++)
+		json_text(&j, NULL, cairn_profile_comment(p, i));
+	json_close(&j);
 	profile_json_threads(&j, threads);
 	json_close(&j);
 }

@@ -108,6 +108,10 @@ static void put_summary(struct json *j, const struct cairn_profile *p)
 	for (size_t i = 0; i < cairn_profile_n_types(p); i++)
 		json_text(j, cairn_profile_type(p, i)->type, cairn_profile_type(p, i)->unit);
 	json_close(j);
+	json_open(j, "comments", '[');
+	for (size_t i = 0; i < cairn_profile_n_comments(p); i++)
+		json_text(j, NULL, cairn_profile_comment(p, i));
+	json_close(j);
 	json_int(j, "time_ns", run.time_ns);
 	json_int(j, "duration_ns", run.duration_ns);
 	json_int(j, "period", run.period);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The formats that a profile is written in, by the end of a file's name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -101,16 +102,34 @@ static int write_out(const struct cairn_profile *p, size_t type, const char *nam
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
+/* With what was lost, for formats that have no comments. */
+static char *whole_title(const struct cairn_profile *p, const char *title)
+{
+	enum { COMMENTS_SHOWN = 4, SHOWN_BYTES = 100 };
+	char *text = NULL;
+	size_t size, n = cairn_profile_n_comments(p);
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(title, out);
+	for (size_t i = 0; i < n && i < COMMENTS_SHOWN; i++)
+		fprintf(out, ", %.*s", SHOWN_BYTES, cairn_profile_comment(p, i));
+	return fclose(out) == 0 ? text : NULL;
+}
+
 int profile_write_all(const struct cairn_profile *p, size_t type, const struct opt_list *out,
 		      const char *title)
 {
+	char *whole = whole_title(p, title);
 	int status = STATUS_YES;
 
 	for (size_t i = 0; i < out->n; i++) {
-		int one = write_out(p, type, out->items[i], title);
+		int one = write_out(p, type, out->items[i], whole ? whole : title);
 
 		status = status == STATUS_YES ? one : status;
 	}
+	free(whole);
 	return status;
 }
 

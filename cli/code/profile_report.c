@@ -16,6 +16,8 @@
 /* Often enough to be alive, rarely enough to cost nothing. */
 #define PROGRESS_EVERY_NS 200000000u
 
+#define LOST_MAPPINGS ": code there may have no names for a moment, or older ones"
+
 /* ---- progress ---- */
 
 void profile_progress(struct profile_progress *progress, const struct cairn_prof *prof,
@@ -53,6 +55,28 @@ void profile_progress_end(struct profile_progress *progress)
 	if (progress->shown_ns)
 		fputs("\r\033[K", stderr);
 	progress->shown_ns = 0;
+}
+
+/* ---- losses ---- */
+
+static int note_lost(struct cairn_profile *p, uint64_t n, const char *what, const char *more)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s lost%s", cairn_counted(n, what).text, more);
+	return n ? cairn_profile_add_comment(p, text, NULL) : 0;
+}
+
+void profile_note_losses(struct cairn_profile *p, const struct cairn_prof_counts *before,
+			 const struct cairn_prof_counts *now)
+{
+	int r = note_lost(p, now->n_lost - before->n_lost, "sample", "");
+
+	if (r == 0)
+		r = note_lost(p, now->n_lost_mappings - before->n_lost_mappings, "mapping report",
+			      LOST_MAPPINGS);
+	if (r < 0)
+		fail(STATUS_YES, "no memory: the files do not say what was lost");
 }
 
 /* ---- ends of stacks ---- */
@@ -141,8 +165,8 @@ static void show_samples(const struct profile_run *run)
 	    cairn_counted(c->n_stacks, "different stack").text);
 	show_hits(run);
 	if (c->n_lost_mappings)
-		say(stdout, "%s lost: code there may have no names for a moment, or older ones\n",
-		    cairn_counted(c->n_lost_mappings, "mapping report").text);
+		say(stdout, "%s lost%s\n", cairn_counted(c->n_lost_mappings, "mapping report").text,
+		    LOST_MAPPINGS);
 	if (c->n_left_out)
 		say(stdout, "no room for the code of %s: stacks end there\n",
 		    cairn_counted(c->n_left_out, "process").text);

@@ -190,6 +190,7 @@ static int take_window(struct profile_run *run, struct window *window, bool last
 		return r;
 	window->before = window->now;
 	cairn_prof_counts(run->prof, &window->now);
+	profile_note_losses(window->profile, &window->before, &window->now);
 	return 0;
 }
 

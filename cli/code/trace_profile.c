@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cairn/profile.h>
+#include <cairn/text.h>
 
 #include "demangled.h"
 #include "profile.h"
@@ -166,20 +167,28 @@ static int add_row(struct making *m, const struct cairn_aggregate_row *row)
 	return cairn_profile_add_sample(m->p, &sample, &m->err);
 }
 
-/* With the share of the hits that were taken, and the losses. */
+/* With the share of the hits that were taken. */
 static void title_of(const struct session *session, char *ret, size_t size)
 {
-	struct cairn_trace_stats stats = {.size = sizeof(stats)};
 	int n = snprintf(ret, size, "cairn trace");
 
 	if (session->sample > 1) {
 		n += snprintf(ret + n, size - (size_t)n, ", ");
-		n += trace_sample_text(session, ret + n, size - (size_t)n);
+		trace_sample_text(session, ret + n, size - (size_t)n);
 	}
-	if (cairn_trace_stats(session->trace, &stats, NULL, NULL) >= 0 &&
-	    stats.total.lost + stats.missed)
-		snprintf(ret + n, size - (size_t)n, ", %" PRIu64 " lost",
-			 stats.total.lost + stats.missed);
+}
+
+static int note_losses(struct making *m)
+{
+	struct cairn_trace_stats stats = {.size = sizeof(stats)};
+	char text[NAME_MAX_BYTES];
+
+	if (cairn_trace_stats(m->session->trace, &stats, NULL, NULL) < 0 ||
+	    !(stats.total.lost + stats.missed))
+		return 0;
+	snprintf(text, sizeof(text), "%s lost",
+		 cairn_counted(stats.total.lost + stats.missed, "hit").text);
+	return cairn_profile_add_comment(m->p, text, &m->err);
 }
 
 /* Of one hit in so many: that is a profile's period, if it was the same all the time. */
@@ -213,6 +222,7 @@ int trace_profile_write(const struct session *session, const struct cairn_aggreg
 	title_of(session, title, sizeof(title));
 	r = cairn_profile_new(types, n_types, &m->p, &m->err);
 	r = r < 0 ? r : set_period(m);
+	r = r < 0 ? r : note_losses(m);
 	for (size_t i = 0; i < table->n_rows && r == 0; i++)
 		r = add_row(m, &table->rows[i]);
 	status = r < 0 ? fail_err(r, &m->err, STATUS_USAGE)

@@ -159,8 +159,20 @@ int cairn_profile_add_moment(struct cairn_profile *p, const struct cairn_profile
 int cairn_profile_set_run(struct cairn_profile *p, const struct cairn_profile_run *run,
 			  struct cairn_err *err);
 
+/*
+ * cairn_profile_add_comment - a remark about the whole, as how many samples were lost
+ *
+ * pprof's format and folded stacks have comments, for whoever reads the file later.
+ * @text  copied
+ * Returns 0 or -ENOMEM.
+ */
+int cairn_profile_add_comment(struct cairn_profile *p, const char *text, struct cairn_err *err);
+
 /* Reading: all results belong to the profile. An index or id that is none gives NULL. */
 struct cairn_profile_run cairn_profile_run(const struct cairn_profile *p);
+/* In the order in which they were added. An index that is none gives NULL. */
+size_t cairn_profile_n_comments(const struct cairn_profile *p);
+const char *cairn_profile_comment(const struct cairn_profile *p, size_t i);
 size_t cairn_profile_n_types(const struct cairn_profile *p);
 const struct cairn_profile_type *cairn_profile_type(const struct cairn_profile *p, size_t i);
 size_t cairn_profile_n_samples(const struct cairn_profile *p);
@@ -192,7 +204,8 @@ int cairn_profile_part(const struct cairn_profile *p, size_t first, size_t n,
  * cairn_profile_open, cairn_profile_read - read a profile of any tool
  *
  * The format is told by the bytes: pprof (profile.proto of github.com/google/pprof, compressed by
- * gzip or not) or folded stacks ("main;f;g 12", a line a stack).
+ * gzip or not) or folded stacks ("main;f;g 12", a line a stack; lines
+ * that begin with "#" are comments).
  *
  * @name  of the source, for messages
  * Returns 0 and *@ret, to be closed. -ENOENT, -EACCES, -EISDIR: the file cannot be read. -EBADMSG:
@@ -223,7 +236,8 @@ int cairn_profile_pprof(const struct cairn_profile *p, struct cairn_profile_byte
  *
  * A line per stack, outermost function first, in the order of the text. Inlined functions end with
  * "_[i]", the kernel's with "_[k]", JIT code with "_[j]". In names ";" becomes ":" and control
- * characters become "?". Labels are left out, and stacks whose sum is 0.
+ * characters become "?". Labels are left out, and stacks whose sum is 0. Comments are lines before
+ * the stacks: "# ", and a text that does not end with a number, so that readers leave them out.
  *
  * @type  index of the value
  * Returns 0; -EINVAL: no such type; -ERANGE: a sum exceeds 64 bits; -ENOMEM.

@@ -197,6 +197,30 @@ def folded_stacks_come_back_unchanged():
         expect(sorted(file.read().splitlines()) == sorted(FOLDED.splitlines()))
 
 
+COMMENTS = ["5 samples lost", "version 12", "ends with a point 7.", "<b>&\u00e9", "number 3 #"]
+# What readers of folded stacks take for a stack: flamegraph.pl, inferno and speedscope.
+STACK = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)\s*$")
+
+
+@claim
+def comments_come_back_and_are_no_stacks():
+    folded, out, again = (os.path.join(folder(), "comments" + end)
+                          for end in (".folded", ".pb.gz", ".again.folded"))
+    write("comments.folded", "".join(f"# {c} #\n" for c in COMMENTS) + "#\n" + FOLDED)
+    cairn("profile", "show", folded, "-o", out, check=True)
+    r = cairn("profile", "show", out, "-o", again, "--json", check=True)
+    expect(r.objects()[-1]["comments"] == COMMENTS, r)
+    with open(again, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    expect(sorted(line for line in lines if STACK.match(line)) == sorted(FOLDED.splitlines()), lines)
+    expect(
+        cairn("profile", "show", again, "--json", check=True).objects()[-1]["comments"] == COMMENTS,
+        lines)
+    expect(go("tool", "pprof", "-comments", out).out.splitlines() == COMMENTS)
+    text = cairn("profile", "show", again, check=True)
+    expect(all(c in text.lines() for c in COMMENTS), text)
+
+
 @claim
 def text_and_json_have_the_same_functions():
     path = write("d.folded", FOLDED)

@@ -144,8 +144,29 @@ def samples_that_find_no_room_are_counted_and_shown():
     s = summary(r)
     expect(r.status == 5 and s["lost"] > 0 < s["samples"] == sum(s["ends"].values()), r)
     expect(f"{s['lost']} sample" in r.err, r)
-    r = profile("-c", path, "--ring", "4", "-F", "999", "--no-cache", seconds=240)
-    expect(r.status == 0 and re.search(r"samples?, [1-9]\d* lost", r.out), r)
+    files = [os.path.join(folder(), "lossy." + end) for end in ("folded", "pb.gz", "json", "html")]
+    r = profile("-c",
+                path,
+                "--ring",
+                "4",
+                "-F",
+                "999",
+                "--no-cache",
+                *(word for file in files for word in ("-o", file)),
+                seconds=240)
+    lost = re.search(r"samples?, ([1-9]\d*) lost", r.out)
+    expect(r.status == 0 and lost, r)
+    told = f"{lost[1]} sample{'s' if lost[1] != '1' else ''} lost"
+    for file in files[:2]:
+        shown = cairn("profile", "show", file, "--json", check=True).objects()[-1]
+        expect(told in shown["comments"], file, shown["comments"], told)
+        expect(told in cairn("profile", "show", file, check=True).lines()[1:3], file, told)
+    with open(files[0], encoding="utf-8") as file:
+        expect(file.readline() == f"# {told}\n", told)
+    with open(files[2], encoding="utf-8") as file:
+        expect(told in json.loads(file.readlines()[-1])["comments"], told)
+    with open(files[3], encoding="utf-8") as file:
+        expect(f", {told}" in re.search("<title>(.*)</title>", file.read())[1], told)
 
 
 @claim

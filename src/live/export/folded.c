@@ -176,8 +176,10 @@ int cairn_profile_folded(const struct cairn_profile *p, size_t type,
 	w.locations = calloc((size_t)cairn_profile_n_locations(p) + 1, sizeof(*w.locations));
 	out = open_memstream((char **)&ret->bytes, &ret->size);
 	rc = lines && w.locations && out ? fold_all(&w, type, lines) : -ENOMEM;
-	if (rc == 0)
+	if (rc == 0) {
+		profile_fold_comments(p, out);
 		rc = write_lines(lines, n, out, err);
+	}
 	if (out && fclose(out) != 0 && rc == 0)
 		rc = -ENOMEM;
 	for (size_t i = 0; lines && i < n; i++)
@@ -321,7 +323,9 @@ static int read_lines(struct reader *r, const char *text, size_t size, const cha
 
 		len = newline ? (size_t)(newline - text) - at : size - at;
 		n++;
-		if (len && text[at] != '#')
+		if (len && text[at] == '#')
+			rc = profile_read_folded_comment(r->p, text + at, len, err);
+		else if (len)
 			rc = read_line(r, text + at, len, err);
 	}
 	if (rc == -EBADMSG)

@@ -154,6 +154,7 @@ int cairn_profile_part(const struct cairn_profile *p, size_t first, size_t n,
 			       first + n);
 	rc = cairn_profile_new(p->types, p->n_types, &parting.to, err);
 	rc = rc ? rc : cairn_profile_set_run(parting.to, &p->run, err);
+	rc = rc ? rc : profile_copy_comments(parting.to, p, err);
 	rc = rc ? rc : take_all(&parting, first, n);
 	free(parting.locations);
 	free(parting.functions);

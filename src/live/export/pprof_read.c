@@ -178,6 +178,16 @@ static void read_run(struct reader *r)
 		r->rc = cairn_profile_set_run(r->p, &run, r->err);
 }
 
+static void read_comments(struct reader *r)
+{
+	for (size_t i = 0; r->rc == 0 && i < r->in->n_comment; i++) {
+		const char *text = string(r, r->in->comment[i]);
+
+		if (r->rc == 0 && *text)
+			r->rc = cairn_profile_add_comment(r->p, text, r->err);
+	}
+}
+
 static void read_types(struct reader *r)
 {
 	struct cairn_profile_type types[64];
@@ -207,6 +217,7 @@ static void read_all(struct reader *r)
 		read_sample(r, r->in->sample[i], i);
 	if (r->rc == 0)
 		read_run(r);
+	read_comments(r);
 }
 
 /* ---- memory of the messages ---- */

@@ -227,6 +227,16 @@ static void put_functions(struct writer *w, pb_profile *out)
 	out->n_function = w->failed ? 0 : n;
 }
 
+static void put_comments(struct writer *w, pb_profile *out)
+{
+	size_t n = cairn_profile_n_comments(w->p);
+
+	out->comment = take(w, n, sizeof(*out->comment));
+	for (size_t i = 0; !w->failed && i < n; i++)
+		out->comment[i] = string(w, cairn_profile_comment(w->p, i));
+	out->n_comment = w->failed ? 0 : n;
+}
+
 static int pack(const pb_profile *out, struct cairn_profile_bytes *ret, struct cairn_err *err)
 {
 	size_t size = cairn_pprof__profile__get_packed_size(out);
@@ -262,6 +272,7 @@ static int write_pprof(const struct cairn_profile *p, bool is_series,
 		note_known(&w, &out);
 	put_locations(&w, &out);
 	put_functions(&w, &out);
+	put_comments(&w, &out);
 	each = value_type(&w, &p->run.each);
 	out.period_type = *p->run.each.type ? &each : NULL;
 	out.period = p->run.period;

@@ -157,6 +157,7 @@ void cairn_profile_close(struct cairn_profile *p)
 	VEC_FREE(&p->values);
 	VEC_FREE(&p->moments);
 	VEC_FREE(&p->moment_values);
+	VEC_FREE(&p->comments);
 	map_fini(&p->string_ids);
 	map_fini(&p->mapping_ids);
 	map_fini(&p->function_ids);

@@ -2,7 +2,7 @@
 /*
  * The neutral model of samples, and the formats that it is written to and read from
  *
- * profile.c keeps the model, moments.c when samples were taken. Each format is one file
+ * profile.c keeps the model, moments.c when samples were taken, comments.c remarks. Each format is one file
  * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
  * ctf_metadata.c, otlp_write.c with otlp_tables.c and otlp_dictionary.c), which knows the public
  * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
@@ -16,6 +16,8 @@
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
+
+#include <stdio.h>
 
 #include <cairn/profile.h>
 
@@ -53,10 +55,22 @@ struct cairn_profile {
 	struct cairn_profile_type *types;
 	size_t n_types;
 	struct cairn_profile_run run;
+	VEC(const char *) comments;
 };
 
 /* The profile's own copy of a string, one for all that are equal; NULL when out of memory. */
 const char *profile_string(struct cairn_profile *p, const char *text);
+
+int profile_copy_comments(struct cairn_profile *to, const struct cairn_profile *from,
+			  struct cairn_err *err);
+/* Each comment as a line of folded stacks, which their readers leave out. */
+void profile_fold_comments(const struct cairn_profile *p, FILE *out);
+/*
+ * The comment of such a line, or of another tool's: @line has @n bytes and begins with "#". An
+ * empty one is none.
+ */
+int profile_read_folded_comment(struct cairn_profile *p, const char *line, size_t n,
+				struct cairn_err *err);
 
 /* Whether all of it is UTF-8. */
 bool profile_is_utf8(const char *text);
