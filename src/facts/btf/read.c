@@ -258,10 +258,37 @@ static void note_loc(struct walk *w, uint32_t at, uint32_t info, enum cairn_btf_
 	w->other_dialect |= (vlen == 0) != (dialect == CAIRN_BTF_LOC_V1);
 }
 
+/* The shapes of all known kinds: to look one up takes most of a walk. */
+struct kinds {
+	enum cairn_btf_dialect dialect;
+	struct btf_shape shapes[BTF_KIND_MAX + 1]; /* known: it is one */
+};
+
+static struct kinds kinds_of(enum cairn_btf_dialect dialect)
+{
+	struct kinds k = {.dialect = dialect};
+	for (uint32_t kind = 0; kind < CAIRN_BTF_N_KINDS; kind++) {
+		const struct btf_shape *shape = btf_shape(kind, dialect);
+		if (shape)
+			k.shapes[kind] = *shape;
+	}
+	return k;
+}
+
+static inline int64_t words_after(const struct cairn_btf *btf, const struct kinds *k,
+				  const uint32_t *p, uint32_t info)
+{
+	const struct btf_shape *shape = &k->shapes[BTF_KIND_OF(info)];
+	if (!shape->known)
+		return words_of(btf, p, k->dialect);
+	return (int64_t)btf_n_words(shape, BTF_KIND_OF(info), BTF_VLEN_OF(info));
+}
+
 /* Steps over all records; @records, when not NULL, has room for their word numbers. */
 static struct walk walk_records(const struct cairn_btf *btf, enum cairn_btf_dialect dialect,
 				uint32_t *records)
 {
+	const struct kinds kinds = kinds_of(dialect);
 	struct walk w = {0};
 	for (uint32_t at = 0; at < btf->n_words; w.n++) {
 		uint32_t left = btf->n_words - at;
@@ -270,7 +297,7 @@ static struct walk walk_records(const struct cairn_btf *btf, enum cairn_btf_dial
 		if (left < BTF_RECORD_WORDS)
 			return w;
 		uint32_t info = btf->words[at + BTF_RECORD_INFO];
-		int64_t n = words_of(btf, btf->words + at, dialect);
+		int64_t n = words_after(btf, &kinds, btf->words + at, info);
 		if (n < 0)
 			w.bad = -EOPNOTSUPP;
 		if (n < 0 || n > left - BTF_RECORD_WORDS)
@@ -317,16 +344,16 @@ static bool first_site_is_func(const struct cairn_btf *btf, const struct walk *w
 	       (cairn_btf_type(btf, btf->words[w->first_site], &t) && t.kind == CAIRN_BTF_FUNC);
 }
 
-static int index_as(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struct walk w,
-		    struct cairn_err *err)
+/* Room for as many as there can be; what is not used is never in memory. */
+static int index_as(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struct cairn_err *err)
 {
-	if (w.bad)
-		return bad_record(btf, &w, err);
 	free(btf->records);
-	btf->records = malloc(w.n ? w.n * sizeof(*btf->records) : 1);
+	btf->records = malloc((btf->n_words / BTF_RECORD_WORDS + 1) * sizeof(*btf->records));
 	if (!btf->records)
 		return err_nomem(err, "an index of BTF records");
-	walk_records(btf, dialect, btf->records);
+	struct walk w = walk_records(btf, dialect, btf->records);
+	if (w.bad)
+		return bad_record(btf, &w, err);
 	btf->end_id = btf->start_id + w.n;
 	btf->dialect = w.has_loc ? dialect : CAIRN_BTF_NO_LOC;
 	return 0;
@@ -340,20 +367,20 @@ static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect,
 {
 	struct walk n, v1;
 	if (dialect != CAIRN_BTF_NO_LOC)
-		return index_as(btf, dialect, walk_records(btf, dialect, NULL), err);
+		return index_as(btf, dialect, err);
 	n = walk_records(btf, CAIRN_BTF_LOC_N, NULL);
 	if (!n.has_loc)
-		return index_as(btf, CAIRN_BTF_LOC_N, n, err);
+		return index_as(btf, CAIRN_BTF_LOC_N, err);
 	v1 = walk_records(btf, CAIRN_BTF_LOC_V1, NULL);
 	bool n_fits = !n.bad && !n.other_dialect, v1_fits = !v1.bad && !v1.other_dialect;
 	if (!v1_fits || (n_fits && n.has_param))
-		return index_as(btf, CAIRN_BTF_LOC_N, n, err);
+		return index_as(btf, CAIRN_BTF_LOC_N, err);
 	if (!n_fits || v1.has_param)
-		return index_as(btf, CAIRN_BTF_LOC_V1, v1, err);
-	int rc = index_as(btf, CAIRN_BTF_LOC_N, n, err);
+		return index_as(btf, CAIRN_BTF_LOC_V1, err);
+	int rc = index_as(btf, CAIRN_BTF_LOC_N, err);
 	if (rc < 0 || first_site_is_func(btf, &n))
 		return rc;
-	return index_as(btf, CAIRN_BTF_LOC_V1, v1, err);
+	return index_as(btf, CAIRN_BTF_LOC_V1, err);
 }
 
 /*

@@ -116,8 +116,13 @@ bool sites_symbol_of_binary(struct cairn_sites *sites, struct cairn_vaddr at, ch
 	struct elf *debug = binary_debug(sites->bin), *e = debug ? debug : binary_main(sites->bin);
 	const struct elf_symbol *symbols;
 	size_t n;
-	if (elf_symbols(e, &symbols, &n, NULL) < 0)
-		return false;
+	return elf_symbols(e, &symbols, &n, NULL) >= 0 &&
+	       sites_symbol_among(symbols, n, at, name, size);
+}
+
+bool sites_symbol_among(const struct elf_symbol *symbols, size_t n, struct cairn_vaddr at,
+			char *name, size_t size)
+{
 	/* The last symbol at or below the address; symbols are sorted by it. */
 	size_t lo = SEARCH(0, n, mid, symbols[mid].at.v <= at.v);
 	for (size_t i = lo; i-- > 0 && symbols[lo - 1].at.v - symbols[i].at.v < 4096;) {

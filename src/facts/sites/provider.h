@@ -57,6 +57,11 @@ struct cairn_sites {
 bool sites_symbol_of_binary(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 			    size_t size);
 
+/* The same by some symbols in the order of elf_symbols(): all that begin shortly before @at. */
+struct elf_symbol;
+bool sites_symbol_among(const struct elf_symbol *symbols, size_t n, struct cairn_vaddr at,
+			char *name, size_t size);
+
 /* Sets n_shared of a function's sites, which are in order of their addresses. */
 void sites_count_shared(struct cairn_site *sites, uint32_t n);
 

@@ -138,24 +138,20 @@ static int parse_version(const struct cairn_binary *bin, const char *name, struc
 static int find_in(const struct cairn_binary *bin, struct elf *e, const struct wanted_name *wanted,
 		   struct symbol_name *s, struct cairn_err *err)
 {
-	const char *name = wanted->name;
-	const struct elf_symbol *symbols;
-	size_t n;
-	int rc = elf_symbols(e, &symbols, &n, err);
-	for (size_t i = 0; i < n && rc >= 0; i++) {
-		/* A call costs more than most comparisons. */
-		if (symbols[i].name[0] != name[0] || strcmp(symbols[i].name, name))
+	struct symbol_list named = {0};
+	int rc = elf_symbols_named(e, wanted->name, &named, err);
+	for (size_t i = 0; i < named.v.n && rc >= 0; i++) {
+		const struct elf_symbol *symbol = &named.v.p[i];
+		if (wanted->has_version && !symbol_name_has(&wanted->at, symbol->at))
 			continue;
-		if (wanted->has_version && !symbol_name_has(&wanted->at, symbols[i].at))
-			continue;
-		if (symbols[i].type == STT_GNU_IFUNC) {
+		if (symbol->type == STT_GNU_IFUNC) {
 			s->indirect = true;
-			rc = symbol_name_add_implementations(bin, symbols[i].at, symbols[i].size, s,
-							     err);
-		} else if (is_code(bin, &symbols[i])) {
-			rc = add(s, symbols[i].at, err);
+			rc = symbol_name_add_implementations(bin, symbol->at, symbol->size, s, err);
+		} else if (is_code(bin, symbol)) {
+			rc = add(s, symbol->at, err);
 		}
 	}
+	VEC_FREE(&named.v);
 	return rc < 0 ? rc : 0;
 }
 

@@ -26,6 +26,7 @@
 #include <cairn/binary.h>
 
 #include "base/cursor.h"
+#include "base/vec.h"
 
 struct elf;
 
@@ -200,6 +201,51 @@ struct elf_symbol {
 	uint8_t binding; /* STB_* */
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
+
+struct symbol_list {
+	VEC(struct elf_symbol) v;
+};
+
+/*
+ * elf_symbols_named - those of elf_symbols() that have a name, in their order
+ *
+ * @ret  was empty; its names are borrowed until elf_unref() or elf_forget_symbols()
+ * Returns 0, or as elf_symbols(). Cost: until elf_symbols() is called, a search in the strings and a
+ * pass over the table; then a pass over the symbols.
+ */
+int elf_symbols_named(struct elf *e, const char *name, struct symbol_list *ret,
+		      struct cairn_err *err);
+
+/* Some names, which it owns. */
+struct name_set {
+	VEC(char *) v;
+};
+
+/* The first @n bytes of @name; one that is there already is left out. Returns 0, -ENOMEM. */
+int name_set_add(struct name_set *s, const char *name, size_t n);
+void name_set_fini(struct name_set *s);
+
+/* The same as elf_symbols_named() of any of some names. */
+int elf_symbols_of_names(struct elf *e, const struct name_set *names, struct symbol_list *ret,
+			 struct cairn_err *err);
+
+/*
+ * elf_symbols_before - the last symbols that begin at or before an address, without an order of all
+ *
+ * @ret  was empty; gets the last of elf_symbols() up to @at, and all that begin up to
+ *       ELF_SYMBOLS_BEFORE bytes before that one
+ * Returns 1; 0 where elf_symbols() has to be asked; -ENOMEM. Cost: a pass over the table.
+ */
+enum { ELF_SYMBOLS_BEFORE = 4096 };
+int elf_symbols_before(struct elf *e, struct cairn_vaddr at, struct symbol_list *ret);
+
+/*
+ * elf_visit_bounds - global symbols that have an address and no type, in any order
+ *
+ * Those of a linker script are among them. Returns 0, or as elf_symbols(). Cost: a pass.
+ */
+int elf_visit_bounds(struct elf *e, void (*visit)(void *ctx, const struct elf_symbol *s), void *ctx,
+		     struct cairn_err *err);
 
 /*
  * elf_forget_symbols - free what elf_symbols() gave; the next call reads them again

@@ -219,29 +219,35 @@ static void extend(struct functions *f, const struct elf *e)
 	}
 }
 
+int functions_flatten(struct functions *f, const struct elf *e, const struct elf_symbol *symbols,
+		      size_t n)
+{
+	const struct elf_symbol **p = calloc(n ? n : 1, sizeof(*p));
+	size_t n_functions = 0;
+	*f = (struct functions){0};
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (is_function(e, &symbols[i]))
+			p[n_functions++] = &symbols[i];
+	int r = flatten(f, p, n_functions);
+	free(p);
+	if (r == 0 && elf_has_symtab(e))
+		extend(f, e);
+	if (r < 0)
+		functions_fini(f);
+	return r;
+}
+
 int functions_init(struct functions *f, struct elf *e, struct cairn_err *err)
 {
 	*f = (struct functions){0};
 	const struct elf_symbol *symbols;
-	size_t n_symbols, n = 0;
-	int r = elf_symbols(e, &symbols, &n_symbols, err);
+	size_t n;
+	int r = elf_symbols(e, &symbols, &n, err);
 	if (r < 0)
 		return r;
-	const struct elf_symbol **p = calloc(n_symbols ? n_symbols : 1, sizeof(*p));
-	if (!p)
-		return err_nomem(err, "function ranges");
-	for (size_t i = 0; i < n_symbols; i++)
-		if (is_function(e, &symbols[i]))
-			p[n++] = &symbols[i];
-	r = flatten(f, p, n);
-	free(p);
-	if (r == 0 && elf_has_symtab(e))
-		extend(f, e);
-	if (r < 0) {
-		functions_fini(f);
-		return err_nomem(err, "function ranges");
-	}
-	return 0;
+	return functions_flatten(f, e, symbols, n) < 0 ? err_nomem(err, "function ranges") : 0;
 }
 
 void functions_fini(struct functions *f)

@@ -17,6 +17,15 @@ struct functions {
 };
 
 /*
+ * functions_flatten - flatten the function symbols among some, which must outlive @f
+ *
+ * @symbols  in the order of elf_symbols()
+ * Returns 0, -ENOMEM.
+ */
+int functions_flatten(struct functions *f, const struct elf *e, const struct elf_symbol *symbols,
+		      size_t n);
+
+/*
  * functions_init - flatten the function symbols of @e, which must outlive @f
  *
  * Returns 0 (with no ranges when there are no symbols), or as elf_symbols().

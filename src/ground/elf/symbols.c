@@ -5,7 +5,7 @@
  * Read on first use only: half of the users of a large binary never ask. Kept are symbols that have
  * an address: not undefined, absolute, common, section, file and thread-local ones.
  */
-#include "elf/section_raw.h"
+#include "elf/symbol_table.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,16 +13,9 @@
 
 #include "base/keyed.h"
 #include "elf/gopclntab.h"
+#include "elf/section_raw.h"
 
-/* The table that symbols are read from, with its two companions. */
-struct table {
-	const struct elf *e;
-	struct cursor_src src;
-	const uint8_t *symbols, *strings, *shndx;
-	uint64_t size, strings_size, n_shndx;
-};
-
-static int set_strings(struct table *t, uint32_t i, struct cairn_err *err)
+static int set_strings(struct symbol_table *t, uint32_t i, struct cairn_err *err)
 {
 	const struct elf *e = t->e;
 	if (!section_is(e, i, SHT_STRTAB))
@@ -39,7 +32,7 @@ static int set_strings(struct table *t, uint32_t i, struct cairn_err *err)
 	return 0;
 }
 
-static int set_shndx(struct table *t, uint32_t symtab, struct cairn_err *err)
+static int set_shndx(struct symbol_table *t, uint32_t symtab, struct cairn_err *err)
 {
 	uint32_t i = section_of_type(t->e, SHT_SYMTAB_SHNDX);
 	if (i == NO_SECTION || t->e->sections[i].link != symtab)
@@ -49,14 +42,14 @@ static int set_shndx(struct table *t, uint32_t symtab, struct cairn_err *err)
 	return r;
 }
 
-/* Returns 1 when the file has a table of @type with bytes, 0 when not. */
-static int find_table(const struct elf *e, uint32_t type, struct table *ret, struct cairn_err *err)
+int symbol_table_find(const struct elf *e, uint32_t type, struct symbol_table *ret,
+		      struct cairn_err *err)
 {
 	uint32_t i = section_of_type(e, type);
 	if (i == NO_SECTION || !e->sections[i].file_size)
 		return 0;
 	const struct section *s = &e->sections[i];
-	struct table t = {.e = e, .size = s->file_size};
+	struct symbol_table t = {.e = e, .size = s->file_size};
 	int r = section_raw(e, i, &t.symbols, err);
 	if (r < 0)
 		return r;
@@ -71,7 +64,7 @@ static int find_table(const struct elf *e, uint32_t type, struct table *ret, str
 }
 
 /* A symbol's name in place, or a copy that ends before its version ("memcpy@@GLIBC_2.14"). */
-static int set_name(struct elf *e, const struct table *t, uint64_t index, uint32_t off,
+static int set_name(struct elf *e, const struct symbol_table *t, uint64_t index, uint32_t off,
 		    struct elf_symbol *ret, struct cairn_err *err)
 {
 	if (off >= t->strings_size)
@@ -87,16 +80,9 @@ static int set_name(struct elf *e, const struct table *t, uint64_t index, uint32
 	return ret->name ? 0 : err_nomem(err, "a symbol's name");
 }
 
-static bool is_wanted(uint8_t type, uint32_t shndx)
-{
-	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
-		return false;
-	return shndx == SHN_XINDEX || (shndx != SHN_UNDEF && shndx < SHN_LORESERVE);
-}
-
 /* Returns 1 when @ret was filled, 0 for a symbol without an address. */
-static int read_symbol(struct elf *e, const struct table *t, struct cursor *c, uint64_t index,
-		       struct elf_symbol *ret, struct cairn_err *err)
+static int read_symbol(struct elf *e, const struct symbol_table *t, struct cursor *c,
+		       uint64_t index, struct elf_symbol *ret, struct cairn_err *err)
 {
 	uint32_t name = cur_u32(c);
 	uint8_t info = cur_u8(c);
@@ -107,7 +93,7 @@ static int read_symbol(struct elf *e, const struct table *t, struct cursor *c, u
 	s.size = cur_u64(c);
 	if (c->failed)
 		return -EBADMSG;
-	if (!is_wanted(s.type, shndx))
+	if (!symbol_has_address(s.type, shndx))
 		return 0;
 	if (shndx == SHN_XINDEX && index < t->n_shndx) {
 		struct cursor_src src = {e->path, ".symtab_shndx", t->shndx};
@@ -143,12 +129,8 @@ static void sort_names(struct elf_symbol *p, size_t n)
 	}
 }
 
-/*
- * By address, then by name. By the lower half of the addresses first, and then by the upper one;
- * those with one address are few.
- * @sorted has room for all.
- */
-static int sort_symbols(const struct elf_symbol *p, size_t n, struct elf_symbol *sorted)
+/* By the lower half of the addresses first, and then by the upper one; those with one are few. */
+int symbols_sort(const struct elf_symbol *p, size_t n, struct elf_symbol *sorted)
 {
 	struct keyed *order = n < UINT32_MAX ? malloc((n + 1) * sizeof(*order)) : NULL;
 	if (!order)
@@ -184,13 +166,13 @@ static size_t read_go(const struct gopclntab *go, struct elf_symbol *ret)
 
 static int load(struct elf *e, struct cairn_err *err)
 {
-	struct table t = {0};
+	struct symbol_table t = {0};
 	struct gopclntab go = {.n = 0};
-	int r = find_table(e, SHT_SYMTAB, &t, err);
+	int r = symbol_table_find(e, SHT_SYMTAB, &t, err);
 	if (r == 0) {
 		if (!gopclntab_open(e, &go))
 			go.n = 0;
-		r = find_table(e, SHT_DYNSYM, &t, err);
+		r = symbol_table_find(e, SHT_DYNSYM, &t, err);
 	}
 	if (r < 0 || (r == 0 && !go.n))
 		return r;
@@ -205,7 +187,7 @@ static int load(struct elf *e, struct cairn_err *err)
 	}
 	if (r >= 0)
 		kept += read_go(&go, p + kept);
-	if (r >= 0 && (r = sort_symbols(p, kept, sorted)) < 0)
+	if (r >= 0 && (r = symbols_sort(p, kept, sorted)) < 0)
 		err_nomem(err, "symbols");
 	free(p);
 	if (r < 0) {
@@ -254,9 +236,9 @@ bool elf_has_symtab(const struct elf *e)
 
 int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx)
 {
-	struct table t;
+	struct symbol_table t;
 	int rc = 0;
-	if (find_table(e, SHT_DYNSYM, &t, NULL) <= 0)
+	if (symbol_table_find(e, SHT_DYNSYM, &t, NULL) <= 0)
 		return 0;
 	uint64_t n = t.size / sizeof(Elf64_Sym);
 	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, NULL);
@@ -267,7 +249,7 @@ int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *n
 		bool undefined = cur_u16(&c) == SHN_UNDEF;
 		cur_u64(&c); /* st_value */
 		cur_u64(&c); /* st_size */
-		/* The table ends with a NUL: find_table() has looked. */
+		/* The table ends with a NUL: symbol_table_find() has looked. */
 		if (undefined && off < t.strings_size)
 			rc = visit(ctx, (const char *)t.strings + off);
 	}
@@ -299,7 +281,7 @@ static bool is_symbol_of(const char *symbol, const char *name)
 	return false;
 }
 
-static bool has_thread_symbol(const struct table *t, const char *name, uint64_t offset)
+static bool has_thread_symbol(const struct symbol_table *t, const char *name, uint64_t offset)
 {
 	uint64_t n = t->size / sizeof(Elf64_Sym);
 	struct cursor c = cursor_of(&t->src, t->symbols, n * sizeof(Elf64_Sym), false, NULL);
@@ -311,7 +293,7 @@ static bool has_thread_symbol(const struct table *t, const char *name, uint64_t 
 		bool undefined = cur_u16(&c) == SHN_UNDEF;
 		uint64_t value = cur_u64(&c);
 		cur_u64(&c); /* st_size */
-		/* The table ends with a NUL: find_table() has looked. */
+		/* The table ends with a NUL: symbol_table_find() has looked. */
 		if (type == STT_TLS && !undefined && value == offset && off < t->strings_size &&
 		    is_symbol_of((const char *)t->strings + off, name))
 			return true;
@@ -321,10 +303,10 @@ static bool has_thread_symbol(const struct table *t, const char *name, uint64_t 
 
 bool elf_has_thread_symbol(const struct elf *e, const char *name, uint64_t offset)
 {
-	struct table t;
-	int r = find_table(e, SHT_SYMTAB, &t, NULL);
+	struct symbol_table t;
+	int r = symbol_table_find(e, SHT_SYMTAB, &t, NULL);
 
 	if (r == 0)
-		r = find_table(e, SHT_DYNSYM, &t, NULL);
+		r = symbol_table_find(e, SHT_DYNSYM, &t, NULL);
 	return r > 0 && has_thread_symbol(&t, name, offset);
 }

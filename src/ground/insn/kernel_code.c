@@ -43,13 +43,13 @@
 #include "elf/elf.h"
 #include "elf/functions.h"
 #include "insn/insn.h"
+#include "insn/kernel_ftrace.h"
 
 enum {
 	BLACKLIST_ENTRY = 8,
 	JUMP_ENTRY = 16,
 	CALL_ENTRY = 8,
 	CALL_BYTES = 5,
-	MCOUNT_ENTRY = 8,
 	ALT_ENTRY = 12,
 	ALT_ENTRY_FLAGS = 14,
 	/* The longest of a piece: lengths of alternatives have a byte. */
@@ -67,6 +67,11 @@ struct ranges {
 	VEC(struct range) v;
 };
 
+/* Code that was asked for last. */
+struct known_code {
+	uint64_t lo, hi;
+};
+
 struct kernel_code {
 	struct ranges areas;  /* code that is refused as a whole, without overlaps */
 	struct ranges pieces; /* instructions */
@@ -78,9 +83,10 @@ struct making {
 	const struct cairn_binary *bin;
 	struct elf *elf;
 	const struct functions *functions;
+	const struct functions_around *around; /* NULL: all is wanted */
 	struct kernel_code *code;
-	VEC(uint64_t) calls; /* of ftrace, sorted */
-	struct map traced;   /* hashes of the names of functions that it traces */
+	struct ftrace_calls calls;
+	struct known_code known[2]; /* of alternatives, and of what replaces it */
 };
 
 /* ---- bounds ---- */
@@ -107,27 +113,18 @@ struct area {
 	uint64_t lo, hi; /* equal: there is none */
 };
 
-static void see_symbol(const struct elf_symbol *s, struct area areas[static N_BOUNDS])
+/* The linker script makes them, without a type; all begin so. */
+static void see_symbol(void *ctx, const struct elf_symbol *s)
 {
+	struct area *areas = ctx;
+	if (s->name[0] != '_' || s->name[1] != '_')
+		return;
 	for (int i = 0; i < N_BOUNDS; i++) {
 		if (!strcmp(s->name, bounds[i].start))
 			areas[i].lo = s->at.v;
 		else if (!strcmp(s->name, bounds[i].stop))
 			areas[i].hi = s->at.v;
 	}
-}
-
-static int find_in_kernel(struct making *m, struct area areas[static N_BOUNDS],
-			  struct cairn_err *err)
-{
-	const struct elf_symbol *symbols;
-	size_t n;
-	int rc = elf_symbols(binary_symbol_file(m->bin), &symbols, &n, err);
-	/* The linker script makes them, without a type. */
-	for (size_t i = 0; rc >= 0 && i < n; i++)
-		if (symbols[i].type == STT_NOTYPE && symbols[i].binding == STB_GLOBAL)
-			see_symbol(&symbols[i], areas);
-	return rc;
 }
 
 static void find_in_module(struct making *m, struct area areas[static N_BOUNDS])
@@ -173,6 +170,12 @@ static void join(struct ranges *r)
 			last->hi = r->v.p[i].hi;
 	}
 	r->v.n = n;
+}
+
+/* Whether a piece of code that begins at @at may concern what is asked. */
+static bool is_wanted(const struct making *m, uint64_t at)
+{
+	return !m->around || functions_around_sees(m->around, at);
 }
 
 /* ---- tables ---- */
@@ -239,8 +242,9 @@ static int see_jumps(struct making *m, struct cursor *c, uint64_t base)
 	for (uint64_t at = base; cur_left(c) >= JUMP_ENTRY && rc >= 0; at += JUMP_ENTRY) {
 		uint64_t code = at + (uint64_t)(int64_t)(int32_t)cur_u32(c);
 		cur_skip(c, JUMP_ENTRY - 4);
-		rc = add(&m->code->pieces, code, code + jump_size(m, code),
-			 CAIRN_HAZARD_JUMP_LABEL);
+		if (is_wanted(m, code))
+			rc = add(&m->code->pieces, code, code + jump_size(m, code),
+				 CAIRN_HAZARD_JUMP_LABEL);
 	}
 	return rc;
 }
@@ -251,74 +255,9 @@ static int see_calls(struct making *m, struct cursor *c, uint64_t base)
 	for (uint64_t at = base; cur_left(c) >= CALL_ENTRY && rc >= 0; at += CALL_ENTRY) {
 		uint64_t code = at + (uint64_t)(int64_t)(int32_t)cur_u32(c);
 		cur_skip(c, CALL_ENTRY - 4);
-		rc = add(&m->code->pieces, code, code + CALL_BYTES, CAIRN_HAZARD_STATIC_CALL);
-	}
-	return rc;
-}
-
-/* ---- ftrace ---- */
-
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-/* A kernel's is sorted when it is linked, a module's when it is loaded. */
-static int see_mcount(struct making *m, struct cursor *c)
-{
-	bool ok = true, is_sorted = true;
-	while (cur_left(c) >= MCOUNT_ENTRY && ok) {
-		uint64_t at = cur_u64(c);
-		is_sorted &= !m->calls.n || m->calls.p[m->calls.n - 1] <= at;
-		ok = VEC_ADD(&m->calls, at);
-	}
-	if (!is_sorted && ok)
-		qsort(m->calls.p, m->calls.n, sizeof(*m->calls.p), by_number);
-	return ok ? 0 : -ENOMEM;
-}
-
-static bool has_call(const struct making *m, const struct function_range *r)
-{
-	uint64_t lo = r->symbol->at.v, hi = r->hi > lo ? r->hi : lo;
-	if (r->symbol->size && lo + r->symbol->size > hi)
-		hi = lo + r->symbol->size;
-	size_t i = SEARCH(0, m->calls.n, mid, m->calls.p[mid] < lo);
-	return i < m->calls.n && m->calls.p[i] < hi;
-}
-
-static uint64_t name_hash(const char *name)
-{
-	return map_hash_bytes(name, strcspn(name, "."));
-}
-
-static int see_traced(struct making *m)
-{
-	int rc = 0;
-	for (size_t i = 0; i < m->functions->ranges.n && rc >= 0; i++) {
-		const struct function_range *r = &m->functions->ranges.p[i];
-		if (!strchr(r->symbol->name, '.') && has_call(m, r))
-			rc = map_put(&m->traced, name_hash(r->symbol->name), 1);
-	}
-	return rc;
-}
-
-static bool is_traced(struct making *m, const struct function_range *r)
-{
-	uint64_t one;
-	return has_call(m, r) || (strchr(r->symbol->name, '.') &&
-				  map_get(&m->traced, name_hash(r->symbol->name), &one));
-}
-
-/* A kernel without ftrace has no table, and no such rule. */
-static int see_silent(struct making *m)
-{
-	int rc = m->calls.n && m->functions ? see_traced(m) : 0;
-	for (size_t i = 0; m->calls.n && m->functions && i < m->functions->ranges.n && rc >= 0;
-	     i++) {
-		const struct function_range *r = &m->functions->ranges.p[i];
-		if (!is_traced(m, r))
-			rc = add(&m->code->silent, r->lo, r->hi, CAIRN_HAZARD_NOTRACE);
+		if (is_wanted(m, code))
+			rc = add(&m->code->pieces, code, code + CALL_BYTES,
+				 CAIRN_HAZARD_STATIC_CALL);
 	}
 	return rc;
 }
@@ -341,21 +280,27 @@ static struct alternative alternative_at(struct cursor *c, uint64_t at, size_t s
 	return a;
 }
 
-static bool is_in_code(const struct making *m, uint64_t at, uint64_t n)
+/* The code of a kernel is in few sections, and that of two tables alternates. */
+static bool is_in_code(const struct making *m, struct known_code *known, uint64_t at, uint64_t n)
 {
 	const uint8_t *code;
 	uint64_t left;
-	return elf_is_code(m->elf, (struct cairn_vaddr){at}, &code, &left) && n <= left;
+	if (at < known->lo || at >= known->hi) {
+		if (!elf_is_code(m->elf, (struct cairn_vaddr){at}, &code, &left))
+			return false;
+		*known = (struct known_code){at, at + left};
+	}
+	return n <= known->hi - at;
 }
 
-static bool is_size(const struct making *m, struct cursor c, uint64_t base, size_t size)
+static bool is_size(struct making *m, struct cursor c, uint64_t base, size_t size)
 {
 	if (!cur_left(&c) || cur_left(&c) % size)
 		return false;
 	for (uint64_t at = base; cur_left(&c); at += size) {
 		struct alternative a = alternative_at(&c, at, size);
-		if (!a.n || a.n_with > a.n || !is_in_code(m, a.code, a.n) ||
-		    (a.n_with && !is_in_code(m, a.with, a.n_with)))
+		if (!a.n || a.n_with > a.n || !is_in_code(m, &m->known[0], a.code, a.n) ||
+		    (a.n_with && !is_in_code(m, &m->known[1], a.with, a.n_with)))
 			return false;
 	}
 	return true;
@@ -370,7 +315,9 @@ static int see_alternatives(struct making *m, struct cursor *c, uint64_t base)
 	for (uint64_t at = base; cur_left(c) && rc >= 0; at += size) {
 		struct alternative a = alternative_at(c, at, size);
 		/* The first instruction is where it was. */
-		rc = add(&m->code->pieces, a.code + 1, a.code + a.n, CAIRN_HAZARD_ALTERNATIVE);
+		if (is_wanted(m, a.code))
+			rc = add(&m->code->pieces, a.code + 1, a.code + a.n,
+				 CAIRN_HAZARD_ALTERNATIVE);
 	}
 	return rc;
 }
@@ -390,7 +337,7 @@ static int see_table(struct making *m, int which, const struct area *a)
 	case CALLS:
 		return see_calls(m, &c, a->lo);
 	case MCOUNT:
-		return see_mcount(m, &c);
+		return ftrace_calls_read(&m->calls, &c);
 	default:
 		return see_alternatives(m, &c, a->lo);
 	}
@@ -409,6 +356,19 @@ static void code_free(void *p)
 	free(k);
 }
 
+static int add_silent(void *ctx, const struct function_range *r)
+{
+	struct making *m = ctx;
+	return add(&m->code->silent, r->lo, r->hi, CAIRN_HAZARD_NOTRACE);
+}
+
+static int see_silent(struct making *m)
+{
+	if (m->around)
+		return ftrace_visit_silent_around(&m->calls, m->bin, m->around, add_silent, m);
+	return m->functions ? ftrace_visit_silent(&m->calls, m->functions, add_silent, m) : 0;
+}
+
 static int see_all(struct making *m, struct cairn_err *err)
 {
 	struct area areas[N_BOUNDS] = {0};
@@ -416,7 +376,7 @@ static int see_all(struct making *m, struct cairn_err *err)
 	if (cairn_binary_is_relocatable(m->bin))
 		find_in_module(m, areas);
 	else
-		rc = find_in_kernel(m, areas, err);
+		rc = elf_visit_bounds(binary_symbol_file(m->bin), see_symbol, areas, err);
 	for (int i = 0; i < N_BOUNDS && rc >= 0; i++) {
 		if (i <= ENTRY)
 			rc = add(&m->code->areas, areas[i].lo, areas[i].hi,
@@ -428,26 +388,45 @@ static int see_all(struct making *m, struct cairn_err *err)
 }
 
 /* A damaged symbol table gives no tables. */
-static int make(const struct cairn_binary *bin, void **ret, struct cairn_err *err)
+static int make_code(struct making *m, struct kernel_code **ret, struct cairn_err *err)
 {
-	struct kernel_code *code = calloc(1, sizeof(*code));
-	struct making m = {.bin = bin, .elf = binary_main(bin), .code = code};
-	int rc = code ? binary_functions(bin, &m.functions, err)
-		      : err_nomem(err, "the tables of a kernel");
-	map_init(&m.traced);
-	if (rc >= 0)
-		rc = see_all(&m, err);
-	map_fini(&m.traced);
-	VEC_FREE(&m.calls);
+	m->elf = binary_main(m->bin);
+	m->code = calloc(1, sizeof(*m->code));
+	ftrace_calls_init(&m->calls);
+	int rc = m->code ? see_all(m, err) : -ENOMEM;
+	ftrace_calls_fini(&m->calls);
 	if (rc == -ENOMEM) {
-		code_free(code);
+		code_free(m->code);
 		return err_nomem(err, "the tables of a kernel");
 	}
-	sort(&code->areas);
-	join(&code->areas);
-	sort(&code->pieces);
-	*ret = code;
+	sort(&m->code->areas);
+	join(&m->code->areas);
+	sort(&m->code->pieces);
+	*ret = m->code;
 	return 0;
+}
+
+static int make(const struct cairn_binary *bin, void **ret, struct cairn_err *err)
+{
+	struct making m = {.bin = bin};
+	struct kernel_code *code = NULL;
+	int rc = binary_functions(bin, &m.functions, err);
+	if (rc == 0)
+		rc = make_code(&m, &code, err);
+	*ret = code;
+	return rc;
+}
+
+int kernel_code_around(const struct cairn_binary *bin, const struct functions_around *around,
+		       struct kernel_code **ret, struct cairn_err *err)
+{
+	struct making m = {.bin = bin, .functions = &around->functions, .around = around};
+	return make_code(&m, ret, err);
+}
+
+void kernel_code_free(struct kernel_code *k)
+{
+	code_free(k);
 }
 
 /* ---- questions ---- */
@@ -485,18 +464,23 @@ static enum cairn_hazard instruction_at(const struct cairn_binary *bin, struct c
 	return CAIRN_HAZARD_NONE;
 }
 
-enum cairn_hazard kernel_code_hazard(const struct cairn_binary *bin, struct cairn_vaddr at)
+enum cairn_hazard kernel_code_hazard_in(const struct kernel_code *k, const struct cairn_binary *bin,
+					struct cairn_vaddr at)
 {
-	void *made;
-	if (binary_attached(bin, make, code_free, &made, NULL) < 0)
-		return CAIRN_HAZARD_NOT_CHECKED;
-	const struct kernel_code *k = made;
 	if (is_in(&k->areas, at.v))
 		return CAIRN_HAZARD_KPROBE_BLACKLIST;
 	enum cairn_hazard hazard = piece_at(k, at.v);
 	if (!hazard)
 		hazard = instruction_at(bin, at);
 	return hazard || !is_in(&k->silent, at.v) ? hazard : CAIRN_HAZARD_NOTRACE;
+}
+
+enum cairn_hazard kernel_code_hazard(const struct cairn_binary *bin, struct cairn_vaddr at)
+{
+	void *made;
+	if (binary_attached(bin, make, code_free, &made, NULL) < 0)
+		return CAIRN_HAZARD_NOT_CHECKED;
+	return kernel_code_hazard_in(made, bin, at);
 }
 
 /* A function of an area each, and the pieces outside of areas. */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/search.h"
 #include "btfsites/btfsites.h"
 #include "loc/code.h"
 #include "loc/loc.h"
@@ -168,10 +167,9 @@ static int see_others(struct btf_sites *s, const struct cairn_function *f, uint3
 	size_t n;
 	int rc = 0;
 	*ret = (struct others){0};
-	if (elf_symbols(binary_symbol_file(s->sites.bin), &p, &n, NULL) < 0)
+	if (btfsites_symbols_at(s, at.v, &p, &n, NULL) < 0)
 		return 0;
-	for (size_t i = SEARCH(0, n, mid, p[mid].at.v < at.v);
-	     i < n && p[i].at.v == at.v && rc >= 0; i++)
+	for (size_t i = 0; i < n && rc >= 0; i++)
 		if (p[i].type == STT_FUNC && strcmp(p[i].name, f->name))
 			rc = see_other(s, p[i].name, proto, ret);
 	return rc;

@@ -8,6 +8,7 @@
  *	function.c      a FUNC and its sites as a struct cairn_function
  *	producers.c     which compilers and languages the code is of
  *	body.c          an out-of-line body: its arguments by the convention, its caveats by its code
+ *	few.c           the symbols and hazards around the places of one function
  *	surroundings.c  what code is around a site: instruction boundaries, symbol, container
  *	sites.c         the operations of a provider (sites/provider.h)
  */
@@ -22,6 +23,7 @@
 #include "btf/types.h"
 #include "cfi/cfi.h"
 #include "dwarf/dwarf.h"
+#include "elf/functions_around.h"
 #include "insn/insn.h"
 #include "sites/answers.h"
 #include "sites/provider.h"
@@ -76,6 +78,13 @@ struct surroundings {
 	struct insn_starts starts;
 };
 
+/* What is known around few places, while that costs less than to know it of the whole binary. */
+struct few {
+	struct functions_around functions;
+	struct kernel_code *code; /* NULL: of no kernel */
+	unsigned int n_asked, n_symbols_asked;
+};
+
 struct btf_sites {
 	struct cairn_sites sites; /* first */
 	char *path;
@@ -93,6 +102,7 @@ struct btf_sites {
 	struct btf_types *reader;
 	struct arena arena; /* the returned results */
 	struct surroundings around;
+	struct few few;
 	struct cfi *cfi;              /* of a file without .symtab */
 	struct place_list by_address; /* all sites; made by the first question about an address */
 	struct answers answered;
@@ -143,6 +153,32 @@ size_t btfsites_bodies_of(const struct body_names *b, const char *name,
 int btfsites_location(const struct btf_sites *s, uint32_t param, uint64_t bytes,
 		      struct arena *arena, struct cairn_location *ret);
 
+/* ---- few.c ---- */
+
+/*
+ * btfsites_see_few - read what is around the places that are asked for next
+ *
+ * @at  all of them, @n
+ * Later questions are about these until the next call. Nothing is read if it has been called some
+ * times: then the whole binary is cheaper. Returns 0, -ENOMEM.
+ */
+int btfsites_see_few(struct btf_sites *s, const uint64_t *at, size_t n);
+void btfsites_forget_few(struct btf_sites *s);
+
+/* The functions that say what is at @at. *@ret is NULL where symbols are damaged. 0, -ENOMEM. */
+int btfsites_functions_at(const struct btf_sites *s, uint64_t at, const struct functions **ret,
+			  struct cairn_err *err);
+
+/* The symbols that begin at @at, and their number. 0, or as elf_symbols(). */
+int btfsites_symbols_at(const struct btf_sites *s, uint64_t at, const struct elf_symbol **ret,
+			size_t *ret_n, struct cairn_err *err);
+
+/* The operation symbol() of a provider. */
+bool btfsites_symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
+
+/* The hazard of a kprobe on an instruction of a kernel. */
+enum cairn_hazard btfsites_kernel_hazard(const struct btf_sites *s, struct cairn_vaddr at);
+
 /* ---- surroundings.c ---- */
 
 /*
@@ -186,9 +222,10 @@ static inline bool btfsites_has_body(const struct btf_sites *s, uint32_t id)
 	return id >= cairn_btf_start_id(s->main) && id < cairn_btf_end_id(s->main);
 }
 
-/* The sites of FUNC @id, or of all FUNCs with 0, in the order of the blob. */
-int btfsites_places(const struct btf_sites *s, uint32_t id, struct place_list *ret,
+/* The sites of some FUNCs, or of all, in the order of the blob. */
+int btfsites_places(const struct btf_sites *s, const struct func_ids *ids, struct place_list *ret,
 		    struct cairn_err *err);
+int btfsites_all_places(const struct btf_sites *s, struct place_list *ret, struct cairn_err *err);
 
 /*
  * btfsites_function - FUNC @id

@@ -30,17 +30,53 @@ static int add_place(const struct btf_sites *s, const struct loc_section *sectio
 	return VEC_ADD(&ret->v, p) ? 0 : err_nomem(err, "sites");
 }
 
-int btfsites_places(const struct btf_sites *s, uint32_t id, struct place_list *ret,
-		    struct cairn_err *err)
+int btfsites_all_places(const struct btf_sites *s, struct place_list *ret, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; i < s->sections.n; i++) {
 		const struct loc_section *section = &s->sections.p[i];
 		const uint32_t *loc = section->words;
 		for (uint32_t k = 0; k < section->n && rc >= 0; k++, loc += LOC_WORDS)
-			if (!id || loc[LOC_FUNC] == id)
-				rc = add_place(s, section, loc, ret, err);
+			rc = add_place(s, section, loc, ret, err);
 	}
+	return rc;
+}
+
+/* Some FUNCs, by their ids less the smallest one. */
+struct wanted {
+	uint32_t least, n;
+	bool *is_one;
+};
+
+static bool wanted_init(struct wanted *w, const struct func_ids *ids)
+{
+	uint32_t least = UINT32_MAX, most = 0;
+	for (size_t i = 0; i < ids->v.n; i++) {
+		least = ids->v.p[i] < least ? ids->v.p[i] : least;
+		most = ids->v.p[i] > most ? ids->v.p[i] : most;
+	}
+	*w = (struct wanted){.least = least, .n = ids->v.n ? most - least + 1 : 0};
+	w->is_one = calloc((size_t)w->n + 1, sizeof(*w->is_one));
+	for (size_t i = 0; w->is_one && i < ids->v.n; i++)
+		w->is_one[ids->v.p[i] - least] = true;
+	return w->is_one;
+}
+
+int btfsites_places(const struct btf_sites *s, const struct func_ids *ids, struct place_list *ret,
+		    struct cairn_err *err)
+{
+	struct wanted w;
+	int rc = wanted_init(&w, ids) ? 0 : err_nomem(err, "sites");
+	for (size_t i = 0; i < s->sections.n && rc >= 0; i++) {
+		const struct loc_section *section = &s->sections.p[i];
+		const uint32_t *loc = section->words, *end = loc + (size_t)LOC_WORDS * section->n;
+		for (; loc < end && rc >= 0; loc += LOC_WORDS) {
+			uint32_t func = loc[LOC_FUNC] - w.least;
+			if (func < w.n && w.is_one[func])
+				rc = add_place(s, section, loc, ret, err);
+		}
+	}
+	free(w.is_one);
 	return rc;
 }
 

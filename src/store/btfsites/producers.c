@@ -6,13 +6,14 @@
  */
 #include <string.h>
 
+#include "btf/btf.h"
 #include "btfsites/btfsites.h"
 #include "elf/elf.h"
 #include "sites/convention.h"
 
 static bool is_mangled(const char *name)
 {
-	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2);
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
 /* A Go program has a table of its functions, also if it is stripped. */
@@ -24,16 +25,29 @@ static bool is_go(const struct elf *e)
 	return false;
 }
 
+/* Of a blob's own FUNCs. A kernel in C has no colon in any string. */
+static bool has_foreign_func(const struct cairn_btf *btf)
+{
+	bool has_colons = false;
+	for (const struct cairn_btf *b = btf; b && !has_colons; b = b->base)
+		has_colons = b->strings_size && memchr(b->strings, ':', b->strings_size);
+	for (uint32_t id = btf->start_id; id < btf->end_id; id++) {
+		const uint32_t *p = btf_record(btf, id);
+		if (BTF_KIND_OF(p[BTF_RECORD_INFO]) != CAIRN_BTF_FUNC)
+			continue;
+		const char *name = cairn_btf_string(btf, p[BTF_RECORD_NAME]);
+		if (name && (is_mangled(name) || (has_colons && strchr(name, ':'))))
+			return true;
+	}
+	return false;
+}
+
 /* Some FUNC has a linker's name, or a name with scopes, or the file has Go's tables. */
 static bool is_foreign(const struct btf_sites *s)
 {
-	struct cairn_btf_type t;
 	if (is_go(binary_main(s->sites.bin)))
 		return true;
-	for (uint32_t id = cairn_btf_start_id(s->main); cairn_btf_type(s->inlined, id, &t); id++)
-		if (t.kind == CAIRN_BTF_FUNC && (is_mangled(t.name) || strchr(t.name, ':')))
-			return true;
-	return false;
+	return has_foreign_func(s->main) || has_foreign_func(s->inlined);
 }
 
 void btfsites_see_producers(struct btf_sites *s)

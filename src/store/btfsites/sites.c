@@ -43,6 +43,7 @@ void btfsites_free(struct btf_sites *s)
 		cairn_btf_close(s->chain[--s->n_chain]);
 	insn_starts_fini(&s->around.starts);
 	cfi_close(s->cfi);
+	btfsites_forget_few(s);
 	arena_fini(&s->arena);
 	VEC_FREE(&s->sections);
 	VEC_FREE(&s->by_address.v);
@@ -97,17 +98,15 @@ struct found {
 	VEC(const struct cairn_function *) v;
 };
 
-static int add_function(struct btf_sites *s, uint32_t id, const struct symbol_name *bodies,
-			struct found *ret, struct cairn_err *err)
+/* @places  those of @id */
+static int add_function(struct btf_sites *s, uint32_t id, struct place *places, uint32_t n_places,
+			const struct symbol_name *bodies, struct found *ret, struct cairn_err *err)
 {
 	struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
-	struct place_list places = {0};
-	int rc = f ? btfsites_places(s, id, &places, err) : err_nomem(err, "a function");
-	if (rc >= 0)
-		rc = btfsites_function(s, id, places.v.p, (uint32_t)places.v.n, bodies->at.p,
+	int rc = f ? btfsites_function(s, id, places, n_places, bodies->at.p,
 				       btfsites_has_body(s, id) ? bodies->at.n : 0, &s->arena, f,
-				       err);
-	VEC_FREE(&places.v);
+				       err)
+		   : err_nomem(err, "a function");
 	if (rc >= 0 && f->n_sites && !VEC_ADD(&ret->v, f))
 		rc = err_nomem(err, "functions");
 	return rc;
@@ -148,14 +147,68 @@ static bool has_a_body(const struct btf_sites *s, const struct func_ids *ids)
 	return false;
 }
 
+static int by_function(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	if (x->func != y->func)
+		return x->func < y->func ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->proto > y->proto) - (x->proto < y->proto);
+}
+
+/* Those of one function, of all that are in this order. */
+static struct place *places_of(const struct place_list *all, uint32_t id, size_t *ret_n)
+{
+	struct place *p = all->v.p;
+	size_t n = all->v.n, lo = SEARCH(0, n, mid, p[mid].func < id), hi = lo;
+	while (hi < n && p[hi].func == id)
+		hi++;
+	*ret_n = hi - lo;
+	return n ? &p[lo] : NULL;
+}
+
+/* Of all that is to be read next: the places, and the bodies. */
+static int see_few(struct btf_sites *s, const struct place_list *places,
+		   const struct symbol_name *bodies)
+{
+	VEC(uint64_t) at = {0};
+	bool ok = true;
+	for (size_t i = 0; i < places->v.n && ok; i++)
+		ok = VEC_ADD(&at, places->v.p[i].at);
+	for (size_t i = 0; i < bodies->at.n && ok; i++)
+		ok = VEC_ADD(&at, bodies->at.p[i].v);
+	int rc = ok ? btfsites_see_few(s, at.p, at.n) : -ENOMEM;
+	VEC_FREE(&at);
+	return rc;
+}
+
+static int add_functions(struct btf_sites *s, const struct func_ids *ids,
+			 const struct symbol_name *bodies, struct found *ret, struct cairn_err *err)
+{
+	struct place_list places = {0};
+	int rc = btfsites_places(s, ids, &places, err);
+	if (places.v.n)
+		qsort(places.v.p, places.v.n, sizeof(*places.v.p), by_function);
+	if (rc >= 0 && see_few(s, &places, bodies) < 0)
+		rc = err_nomem(err, "functions");
+	for (size_t i = 0; i < ids->v.n && rc >= 0; i++) {
+		size_t n = 0;
+		struct place *p = places_of(&places, ids->v.p[i], &n);
+		rc = add_function(s, ids->v.p[i], p, (uint32_t)n, bodies, ret, err);
+	}
+	VEC_FREE(&places.v);
+	return rc;
+}
+
 /* Only FUNCs of this binary: those of a base are of another one, unless they have a site here. */
 static int add_named(struct btf_sites *s, const char *name, const struct func_ids *ids,
 		     struct found *ret, struct cairn_err *err)
 {
 	struct symbol_name bodies = {0};
 	int rc = ids->v.n ? symbol_name_find(s->sites.bin, name, &bodies, err) : 0;
-	for (size_t i = 0; i < ids->v.n && rc >= 0; i++)
-		rc = add_function(s, ids->v.p[i], &bodies, ret, err);
+	if (rc >= 0 && ids->v.n)
+		rc = add_functions(s, ids, &bodies, ret, err);
 	if (rc >= 0 && ids->v.n && !has_a_body(s, ids))
 		rc = add_bare(s, name, &bodies, ret, err);
 	symbol_name_fini(&bodies);
@@ -187,11 +240,11 @@ static int name_at(struct btf_sites *s, struct cairn_vaddr at, const char **ret,
 {
 	const struct elf_symbol *p;
 	size_t n;
-	int rc = elf_symbols(binary_symbol_file(s->sites.bin), &p, &n, err);
+	int rc = btfsites_symbols_at(s, at.v, &p, &n, err);
 	*ret = NULL;
 	if (rc < 0)
 		return rc;
-	for (size_t i = SEARCH(0, n, mid, p[mid].at.v < at.v); i < n && p[i].at.v == at.v; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct func_ids ids = {0};
 		rc = p[i].type == STT_FUNC ? btfsites_named(s, p[i].name, &ids) : 0;
 		bool is_func = ids.v.n && has_a_body(s, &ids);
@@ -257,19 +310,9 @@ struct walk {
 	struct cairn_err *err;
 };
 
-static int by_function(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	if (x->func != y->func)
-		return x->func < y->func ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return (x->proto > y->proto) - (x->proto < y->proto);
-}
-
 static int walk_init(struct walk *w)
 {
-	int rc = btfsites_places(w->s, 0, &w->all, w->err);
+	int rc = btfsites_all_places(w->s, &w->all, w->err);
 	if (rc < 0)
 		return rc;
 	if (w->all.v.n)
@@ -301,14 +344,10 @@ static int hand_to_visitor(struct walk *w, const struct cairn_function *f)
 static int visit_function(struct walk *w, uint32_t id, const struct cairn_vaddr *bodies,
 			  size_t n_bodies, struct arena *arena)
 {
-	struct place *p = w->all.v.p;
-	size_t n = w->all.v.n;
-	size_t lo = SEARCH(0, n, mid, p[mid].func < id), hi = lo;
+	size_t n;
+	struct place *p = places_of(&w->all, id, &n);
 	struct cairn_function *f = arena_alloc(arena, sizeof(*f));
-	while (hi < n && p[hi].func == id)
-		hi++;
-	int rc = f ? btfsites_function(w->s, id, n ? &p[lo] : NULL, (uint32_t)(hi - lo), bodies,
-				       n_bodies, arena, f, w->err)
+	int rc = f ? btfsites_function(w->s, id, p, (uint32_t)n, bodies, n_bodies, arena, f, w->err)
 		   : err_nomem(w->err, "a function");
 	return rc < 0 ? rc : hand_to_visitor(w, f);
 }
@@ -555,7 +594,7 @@ static const struct sites_ops ops = {
 	.imports = imports,
 	.at = at,
 	.passed = passed,
-	.symbol = sites_symbol_of_binary,
+	.symbol = btfsites_symbol,
 };
 
 const char *cairn_btf_sites_path(const struct cairn_sites *sites)
@@ -577,7 +616,7 @@ static int sort_places(struct btf_sites *s, struct cairn_err *err)
 {
 	if (s->by_address.v.n)
 		return 0;
-	int rc = btfsites_places(s, 0, &s->by_address, err);
+	int rc = btfsites_all_places(s, &s->by_address, err);
 	if (rc < 0)
 		s->by_address.v.n = 0;
 	if (s->by_address.v.n)

@@ -13,7 +13,6 @@
 #include "base/search.h"
 #include "btfsites/btfsites.h"
 #include "elf/functions.h"
-#include "insn/kernel_code.h"
 
 /* The piece of a function symbol that covers @at; NULL: none. */
 static const struct function_range *piece_at(const struct functions *f, uint64_t at)
@@ -41,7 +40,7 @@ static void see_gap(struct btf_sites *s, const struct functions *f, uint64_t at)
 static int by_symbol(struct btf_sites *s, uint64_t at, struct cairn_err *err)
 {
 	const struct functions *functions;
-	int rc = binary_functions(s->sites.bin, &functions, err);
+	int rc = btfsites_functions_at(s, at, &functions, err);
 	const struct function_range *piece = rc < 0 ? NULL : piece_at(functions, at);
 	if (!piece && rc >= 0)
 		see_gap(s, functions, at);
@@ -108,7 +107,7 @@ enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr 
 	if (!insn_starts_at(&a->starts, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	if (s->kernel)
-		return kernel_code_hazard(s->sites.bin, at);
+		return btfsites_kernel_hazard(s, at);
 	enum cairn_hazard hazard = insn_uprobe(a->code + off, n - off).hazard;
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(a->code, n, off) : hazard;
 }
