@@ -99,6 +99,17 @@ void kernels_unlock(void);
 /* Closes what is kept. */
 void kernels_forget(void);
 
+/* ---- register.c ---- */
+
+/*
+ * handlers_check_kernel - whether it has what a program of ours needs
+ *
+ * The program asks for its cookie, which says which arguments are where. Without cookies it does not
+ * load, and the verifier's words would not say why.
+ * Returns 0; -EOPNOTSUPP, and @ret_why.
+ */
+int handlers_check_kernel(char *ret_why, size_t n);
+
 /* ---- attach.c ---- */
 
 int loc_attach(const struct bpf_program *prog, const char *target,

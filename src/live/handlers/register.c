@@ -60,9 +60,27 @@ static void say(enum libbpf_print_level level, const struct bpf_program *prog, c
 
 /* ---- callbacks ---- */
 
+int handlers_check_kernel(char *ret_why, size_t n)
+{
+	/* 0: it is not there. Without permission nothing is known, and loading will say so. */
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL))
+		return 0;
+	snprintf(ret_why, n,
+		 "this kernel has no BPF cookies, by which a program knows where its arguments are "
+		 "(Linux 5.15)");
+	return -EOPNOTSUPP;
+}
+
 /* One link for all sites of a file, where the kernel has that. */
 static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long section)
 {
+	char why[200];
+	int e = handlers_check_kernel(why, sizeof(why));
+
+	if (e)
+		say(LIBBPF_WARN, prog, why);
+	if (e)
+		return e;
 	if (is_kernel(section) || !link_multi_is_known())
 		return 0;
 	opts->expected_attach_type = LINK_UPROBE_MULTI;
