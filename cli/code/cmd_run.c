@@ -105,6 +105,7 @@ static void report_json(const struct cairn_covered *p)
 	json_text(&j, "caveat", p->caveat);
 	json_uint(&j, "lost", p->n_lost);
 	json_uint(&j, "missed", p->n_missed);
+	json_bool(&j, "missed_is_unknown", p->missed_is_unknown);
 	json_close(&j);
 }
 
@@ -117,6 +118,11 @@ static void report_losses(const struct cairn_covered *p)
 	if (p->n_missed)
 		say(stderr, "%s: the kernel did not run it for %s at covered sites\n", p->name,
 		    cairn_counted(p->n_missed, "hit").text);
+	if (p->missed_is_unknown)
+		say(stderr,
+		    "%s: this kernel does not tell how many hits its probes missed (Linux 6.7 "
+		    "does)\n",
+		    p->name);
 }
 
 static void report_end(struct cairn_cover *cover, bool as_json)

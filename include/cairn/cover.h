@@ -2,10 +2,10 @@
 /*
  * Cover: BPF programs of others at functions that were inlined, unchanged
  *
- * A kprobe or uprobe program sees the calls that pass the function's first instruction. Those that
- * the compiler inlined, it does not see, and nobody says so. Cairn loads the object, attaches its
- * programs as libbpf does, and attaches each of them once more, to the inlined copies and clones of
- * its function, after code that puts the arguments where the program expects them.
+ * A kprobe, fentry or uprobe program sees the calls that pass the function's first instruction.
+ * Those that the compiler inlined, it does not see, and nobody says so. Cairn loads the object,
+ * attaches its programs as libbpf does, and attaches each of them once more, to the inlined copies and
+ * clones of its function, after code that puts the arguments where the program expects them.
  *
  *	struct cairn_cover_opts opts = {.size = sizeof(opts)};
  *	if (cairn_cover_open("tool.bpf.o", &opts, &cover, &err) < 0 ||
@@ -15,8 +15,8 @@
  *	cairn_cover_close(cover);
  *
  * Programs that cannot be covered are refused, or with best_effort told: return probes, programs
- * that may sleep, fentry, tail calls, registers that are no argument, arguments that are unavailable
- * at a site.
+ * that may sleep, fentry that reads structs before Linux 6.2, tail calls, registers that are no
+ * argument, arguments that are unavailable at a site.
  */
 #ifndef CAIRN_COVER_H
 #define CAIRN_COVER_H
@@ -72,6 +72,7 @@ struct cairn_covered {
 	 * memory could not be read, or as the kernel did not run it.
 	 */
 	uint64_t n_lost, n_missed;
+	bool missed_is_unknown; /* before Linux 6.7 kernel probes do not tell what they missed */
 };
 
 /*

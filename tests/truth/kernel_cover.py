@@ -124,19 +124,22 @@ def embedded(data):
     return None
 
 
-def files(folder):
-    if common.have('clang'):
-        return {}
-    source, ours = os.path.join(folder, 'requests.bpf.c'), os.path.join(
-        folder, 'requests.bpf.o')
-    with open(source, 'w', encoding='utf-8') as file:
-        file.write(PROGRAM)
+def compile_object(text, path):
+    with open(path + '.c', 'w', encoding='utf-8') as file:
+        file.write(text)
     subprocess.run([
         'clang', '-O2', '-g', '-target', 'bpf', '-D__TARGET_ARCH_x86',
         '-idirafter', f'/usr/include/{os.uname().machine}-linux-gnu', '-c',
-        source, '-o', ours
+        path + '.c', '-o', path + '.o'
     ],
                    check=True)
+    return path + '.o'
+
+
+def files(folder):
+    if common.have('clang'):
+        return {}
+    ours = compile_object(PROGRAM, os.path.join(folder, 'requests.bpf'))
     found = {'/requests.bpf.o': ours, '/bin/agent/libcairn-cover.so': LIBRARY}
     theirs = biotop()
     if theirs:

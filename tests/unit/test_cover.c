@@ -751,9 +751,9 @@ static void a_section_says_what_a_program_is_for(void **state)
 		assert_int_equal(!s.target, !rows[i].target);
 		if (s.target)
 			assert_string_equal(s.target, rows[i].target);
-		assert_int_equal(!section_obstacle(s.kind), s.kind == SECTION_KPROBE ||
-								    s.kind == SECTION_UPROBE ||
-								    s.kind == SECTION_OTHER);
+		assert_int_equal(!section_obstacle(s.kind),
+				 s.kind == SECTION_KPROBE || s.kind == SECTION_UPROBE ||
+					 s.kind == SECTION_FENTRY || s.kind == SECTION_OTHER);
 	}
 }
 

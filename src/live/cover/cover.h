@@ -23,6 +23,7 @@
  *	section.c   what a SEC() name is about
  *	use.c       which registers a program reads, and which calls have its context
  *	params.c    which argument is in which register
+ *	typed.c     the arguments of an fentry program, which have types
  *	prologue.c  the code before the program
  *	fetch.c     one argument's part of it
  *	build.c     prologue and program as one
@@ -58,11 +59,11 @@ const char *word_name(unsigned int word);
 
 enum section_kind {
 	SECTION_OTHER,  /* of no function */
-	SECTION_KPROBE, /* these two can be covered */
+	SECTION_KPROBE, /* these three can be covered */
 	SECTION_UPROBE,
+	SECTION_FENTRY,
 	SECTION_RETURN,
 	SECTION_SLEEPABLE,
-	SECTION_FENTRY,
 	SECTION_PATTERN,
 	SECTION_OFFSET,
 	SECTION_TRACEFS, /* an event that tracefs made, of a program that attaches itself */
@@ -106,12 +107,29 @@ void use_fini(struct cover_use *use);
 /* By word: the parameter that a call has there; -1: none, -2: it is not known. */
 struct cover_params {
 	int8_t of_word[WORDS];
+	/* Of fentry: word i is argument i. */
+	bool is_array;
+	uint32_t structs[WORDS]; /* to which it points, among the kernel's types; 0: a number */
+	uint32_t cast;           /* bpf_rdonly_cast(), there; 0: the kernel has none */
+	const char *why;         /* they are not known; NULL */
 };
 enum { NO_PARAM = -1, PARAM_UNKNOWN = -2 };
 
 /* Returns 0 or -ENOMEM. */
 int params_find(const struct cairn_types *types, const struct cairn_function *f,
 		struct cover_params *ret, struct cairn_err *err);
+
+/* ---- typed.c ---- */
+
+/*
+ * typed_find - the same of an fentry program, a descriptor
+ *
+ * Returns 0, also with @ret->why; the errors of bpf(2), and those of reading the kernel's types.
+ */
+int typed_find(int program, const struct cairn_function *f, struct cover_params *ret,
+	       struct cairn_err *err);
+/* The module whose types have this number, "": the kernel's own. False: there are none. */
+bool typed_module(uint32_t number, char *ret, size_t n);
 
 /* ---- fetch.c ---- */
 
@@ -194,6 +212,8 @@ struct cover_first {
  */
 int load_program(const struct cover_first *first, const struct cover_built *built, bool of_kernel,
 		 char *ret_why, size_t n_why);
+/* False: the kernel has no links of perf events, and no cookies. */
+bool load_can_link(void);
 /* A map of one u64. Returns a descriptor or a negative errno. */
 int load_counter(void);
 

@@ -117,6 +117,12 @@ int load_program(const struct cover_first *first, const struct cover_built *buil
 	return fd;
 }
 
+bool load_can_link(void)
+{
+	/* Both came with Linux 5.15. */
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) != 0;
+}
+
 int load_counter(void)
 {
 	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "cairn_lost", 4, 8, 1, NULL);

@@ -62,6 +62,7 @@ int params_find(const struct cairn_types *types, const struct cairn_function *f,
 	struct arena arena;
 	int e = -ENOMEM;
 
+	*ret = (struct cover_params){0};
 	for (unsigned int i = 0; i < WORDS; i++)
 		ret->of_word[i] = NO_PARAM;
 	arena_init(&arena);

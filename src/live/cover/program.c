@@ -183,9 +183,11 @@ static void site_obstacle(const struct work *w, uint32_t site, unsigned int word
 	char where[200];
 
 	cairn_site_text(f, s->site, w->opts->show_name, where, sizeof(where));
-	snprintf(ret, n, "it reads %s%s%s, %s: %s", word_name(word),
-		 arg >= 0 && f->params[arg].name ? ", argument " : "",
-		 arg >= 0 && f->params[arg].name ? f->params[arg].name : "", where, why);
+	const char *name = arg >= 0 ? f->params[arg].name : NULL;
+	bool is_array = w->params.is_array;
+	snprintf(ret, n, "it reads %s%s%s%s, %s: %s", is_array ? "" : word_name(word),
+		 name && !is_array ? ", " : "", name || is_array ? "argument " : "",
+		 name ? name : "", where, why);
 }
 
 static int make_second(struct work *w, uint32_t site, uint32_t *ret, struct cairn_err *err)
@@ -328,7 +330,11 @@ static int look_at_program(struct work *w, struct cairn_err *err)
 	const struct cairn_trace_probe *probe = cairn_trace_probe(w->trace, 0);
 	int e = use_find(w->p->first.insns, w->p->first.n, &w->use, err);
 
-	return e < 0 ? e : params_find(probe->types, probe->function, &w->params, err);
+	if (e < 0 || w->section.kind != SECTION_FENTRY)
+		return e < 0 ? e : params_find(probe->types, probe->function, &w->params, err);
+	e = typed_find(w->p->first.fd, probe->function, &w->params, err);
+	w->use.why = w->use.why ? w->use.why : w->params.why;
+	return e;
 }
 
 static int cover_others(struct work *w, uint64_t first, struct cairn_err *err)
@@ -355,6 +361,8 @@ static int cover_found(struct work *w, struct cairn_err *err)
 	why = why ? why : w->p->missing;
 	if (why)
 		return leave_out(w, n, why, err);
+	if (!load_can_link())
+		return leave_out(w, n, "this kernel has no links of probes (Linux 5.15)", err);
 	e = look_at_program(w, err);
 	if (e < 0)
 		return e;
@@ -434,7 +442,9 @@ void program_count(struct covered *p)
 
 	if (p->lost_fd >= 0 && !bpf_map_lookup_elem(p->lost_fd, &zero, &lost))
 		p->pub.n_lost = lost;
-	p->pub.n_missed = links_missed(&p->links).hits;
+	struct links_missed missed = links_missed(&p->links);
+	p->pub.n_missed = missed.hits;
+	p->pub.missed_is_unknown = missed.is_unknown;
 	for (size_t i = 0; i < p->fds.n; i++)
 		p->pub.n_missed += runs_missed(p->fds.p[i]);
 }

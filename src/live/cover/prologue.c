@@ -20,8 +20,10 @@
 #define FP 10
 
 /* Words that are the same at an inlined copy: where the probe is, and in which mode. */
-static bool is_of_probe(unsigned int word)
+static bool is_of_probe(const struct cover_site *site, unsigned int word)
 {
+	if (site->params && site->params->is_array)
+		return false;
 	return word == WORD_IP || word == WORD_CS || word == WORD_FLAGS || word == WORD_SS;
 }
 
@@ -49,8 +51,10 @@ static const char *word_obstacle(const struct cover_site *site, unsigned int wor
 {
 	int arg = site->params->of_word[word];
 
-	if (is_of_probe(word))
+	if (is_of_probe(site, word))
 		return NULL;
+	if (site->params->structs[word] && !site->params->cast)
+		return "this kernel has no bpf_rdonly_cast() (Linux 6.2)";
 	if (arg == PARAM_UNKNOWN)
 		return "a struct is passed by value, and so it is not known which argument it is";
 	return arg == NO_PARAM ? "it is no argument of the function" : arg_obstacle(site, arg);
@@ -94,6 +98,16 @@ static void copy_word(struct cover_code *c, unsigned int word, int16_t to)
 	code_add(c, BPF_STX | BPF_MEM | BPF_DW, FP, R0, to, 0);
 }
 
+/* The number becomes a pointer that the verifier knows. */
+static void cast(struct cover_code *c, const struct cover_params *params, unsigned int word,
+		 int16_t at)
+{
+	code_add(c, BPF_LDX | BPF_MEM | BPF_DW, R1, FP, at, 0);
+	code_add(c, BPF_ALU64 | BPF_MOV | BPF_K, R2, 0, 0, (int32_t)params->structs[word]);
+	code_add(c, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int32_t)params->cast);
+	code_add(c, BPF_STX | BPF_MEM | BPF_DW, FP, R0, at, 0);
+}
+
 static void put_word(struct cover_code *c, const struct cover_site *site, unsigned int word,
 		     const struct frame *frame)
 {
@@ -102,10 +116,12 @@ static void put_word(struct cover_code *c, const struct cover_site *site, unsign
 					.of_kernel = site->of_kernel};
 	struct trace_located_arg arg;
 
-	if (is_of_probe(word))
+	if (is_of_probe(site, word))
 		return copy_word(c, word, slot.at);
 	trace_located_arg(site->trace, site->site, (uint32_t)site->params->of_word[word], &arg);
 	fetch_arg(c, &arg, &slot);
+	if (site->params->structs[word])
+		cast(c, site->params, word, slot.at);
 }
 
 /* ---- calls that are lost ---- */

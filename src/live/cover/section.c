@@ -59,9 +59,6 @@ const char *section_obstacle(enum section_kind kind)
 		return "it runs at the return, and an inlined copy has none";
 	case SECTION_SLEEPABLE:
 		return "it may sleep, and a probe at an inlined copy may not";
-	case SECTION_FENTRY:
-		return "the arguments of an fentry program are typed by the kernel; a kprobe "
-		       "program's are not";
 	case SECTION_PATTERN:
 		return "it is for several functions: name one with kprobe/FUNC";
 	case SECTION_OFFSET:

@@ -13,9 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 
 #include "base/err.h"
@@ -146,23 +144,6 @@ static int find_uprobe(struct finding *f)
 
 /* ---- fentry ---- */
 
-/* "" for the kernel itself. False: there is none of that number. */
-static bool module_of(uint32_t number, char *ret, size_t n)
-{
-	struct bpf_btf_info info = {.name = (uintptr_t)ret, .name_len = (__u32)n};
-	__u32 size = sizeof(info);
-	int fd = bpf_btf_get_fd_by_id(number);
-
-	memset(ret, 0, n);
-	if (fd < 0)
-		return false;
-	int e = bpf_obj_get_info_by_fd(fd, &info, &size);
-	close(fd);
-	if (!strcmp(ret, "vmlinux"))
-		*ret = '\0';
-	return !e;
-}
-
 static const char *name_of(struct finding *f, const struct btf *btf, const char *module)
 {
 	const struct btf_type *t = btf ? btf__type_by_id(btf, f->program->function) : NULL;
@@ -177,7 +158,7 @@ static int find_fentry(struct finding *f)
 	struct btf *base = btf__load_vmlinux_btf(), *of_module = NULL;
 
 	f->ret->section.of_kernel = true;
-	if (base && module_of(f->program->of_btf, module, sizeof(module))) {
+	if (base && typed_module(f->program->of_btf, module, sizeof(module))) {
 		if (*module)
 			of_module = btf__load_from_kernel_by_id_split(f->program->of_btf, base);
 		f->ret->section.target = name_of(f, *module ? of_module : base, module);

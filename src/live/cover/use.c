@@ -309,6 +309,12 @@ static void call_helper(struct walk *w, uint32_t at, int32_t helper)
 	case BPF_FUNC_override_return:
 		refuse(w, "it changes the function's result, and an inlined copy has none");
 		break;
+	case BPF_FUNC_get_func_arg:
+	case BPF_FUNC_get_func_arg_cnt:
+	case BPF_FUNC_get_func_ret:
+		refuse(w, "it asks for its arguments by a helper, which knows those of functions "
+			  "only");
+		break;
 	case BPF_FUNC_probe_read:
 	case BPF_FUNC_probe_read_kernel:
 		read_by_helper(w);
