@@ -22,9 +22,11 @@ import common  # noqa: E402
 import guests  # noqa: E402
 import kernel_cover  # noqa: E402
 import kernel_places  # noqa: E402
+import kernel_probed  # noqa: E402
 import kernel_refused  # noqa: E402
 import kernel_returns  # noqa: E402
 import kernel_stacks  # noqa: E402
+import kernel_typed  # noqa: E402
 
 WORK = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'samples', 'kernel_work.c')
 # In these the workload ends up; what is inlined there is called. None is of the timer's interrupt
@@ -443,8 +445,11 @@ def check(kernel, vmlinux):
         text = guests.boot(
             kernel,
             INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT +
-            kernel_returns.INIT + kernel_cover.INIT + kernel_refused.INIT, {
+            kernel_returns.INIT + kernel_cover.INIT + kernel_typed.INIT +
+            kernel_refused.INIT + kernel_probed.INIT, {
                 **kernel_cover.files(folder),
+                **kernel_typed.files(folder),
+                **kernel_probed.files(folder, sites),
                 **kernel_returns.files(folder, sites),
                 **kernel_stacks.files(folder, chosen),
                 **kernel_places.files(folder, chosen, module), **{
@@ -453,7 +458,7 @@ def check(kernel, vmlinux):
                 }, '/bin/work': work,
                 **{'/loop.ko': path
                    for path in module}
-            }, kernel_cover.programs(folder))
+            }, kernel_cover.programs(folder) | kernel_typed.programs(folder))
         version = (re.findall(r'kernel (\d\S*)', text) or ['?'])[0]
         if os.environ.get('KEEP'):
             with open(os.environ['KEEP'] + version, 'w', encoding='utf-8') as file:
@@ -468,6 +473,8 @@ def check(kernel, vmlinux):
         kernel_places.check(version, text, sent, bool(module))
         kernel_returns.check(version, text, sent)
         kernel_cover.check(version, text)
+        kernel_typed.check(version, text)
+        kernel_probed.check(version, text, sent, sites)
         kernel_refused.check(version, text, sent, bool(module))
 
 

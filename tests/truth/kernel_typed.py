@@ -125,8 +125,8 @@ def check(version, text):
         seen[key['function'], key['a'], key['b'], key['c']] += entry['value']
     inode, = map(int, re.findall(r'^typed inode (\d+)$', text, re.M))
     whole = (1 << 63) - 1
-    found = (seen[1, inode, whole, 0], seen[1, inode, whole, 1],
-             seen[2, 1, 5, 0])
+    found = (seen[1, inode, whole, 0], seen[1, inode, whole, 1], seen[2, 1, 5,
+                                                                      0])
     copies = {n: row['covered'] for n, row in rows.items()}
     why = ' '.join(row['why'] or '' for row in rows.values())
     if 'bpf_rdonly_cast' in why:
