@@ -41,16 +41,37 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SKIP = 77
 # Against hangs only: a busy machine needs four times what a quiet one does.
 DEFAULT_SECONDS = 480
-# These measure, or watch the whole machine: they run one at a time, after the others.
-ALONE = {"live", "truth", "kernels", "bench", "fuzz"}
+# These measure, or watch the whole machine: they run one at a time, after the others. Of suite live
+# they are those that meson.build calls not parallel.
+ALONE = {"truth", "kernels", "bench", "fuzz"}
 # Scripts of these that fail beside others run once more.
 AGAIN = {"cli", "live"}
-# Scripts of these trace programs of their own, as those of cli do, and measure nothing.
-TOGETHER = {"live"}
 
-# Claims about texts and pages, of which sanitizers cannot say more: what runs of the program these
-# make, other scripts make with more inputs. Claimed once, by the plain build.
-TEXTS = {"test_conformance", "test_demo", "test_documents", "test_house"}
+# These scripts wait for half of their time: for a process to stop, a probe to be gone, a clock; and
+# so do these tests of processes and threads. All others compute, and nothing in them depends on
+# when they run: they run beside the first, and give way to them.
+WAITING = re.compile("test_(agent|cache|debuginfod|demo|doctor|documents|memory|profile|run|serve|"
+                     "sites_running|stack|trace|unwind|usdt|vars)|"
+                     "backtrace|codectl|core|jit|protocol|runtime|timed_read|unwind|walk")
+GIVES_WAY = 5
+# The longest begin first: a long one that begins last leaves a processor without work. In this
+# order; all others come after them.
+LONGEST = """
+    test_trace_returns calls_slice test_documents test_bind test_clang test_trace_aggregate
+    test_stack test_profile_code test_profile_run test_stack_jit test_profile_continuous
+    test_languages test_profile_all test_trace_stack live_uprobe_steps test_btf_load
+    test_stack_args test_profile_push test_trace test_trace_return_stacks test_profile_otlp
+    seeds_sites unwind test_sidecar_types test_lines test_damage core test_truncated test_own_files
+    test_btf test_profile_html test_emit test_split dwarf_compiled protocol
+""".split()
+
+# Claims of which sanitizers cannot say more are made once, by the plain build. They are about texts
+# and pages: what runs of the program these make, other scripts make with more inputs. Or they are
+# about the answers of the running kernel, with which a table of instructions and BTF are compared.
+PLAINLY = {
+    "test_conformance", "test_demo", "test_documents", "test_house", "test_btf_load",
+    "live_uprobe_effects", "live_uprobe_rules", "live_uprobe_steps", "live_uprobe_vectors"
+}
 # Claims that may fail beside other tests and hold alone. More than two in 7,000 are no accident.
 UNSTEADY_MAX = 2
 # What tests write is in memory where there is room for it: a disk is what half of them wait for.
@@ -67,13 +88,14 @@ class Test:
         self.suite, self.name, self.cmd = suite, name, cmd
         self.seconds, self.env = seconds, env or {}
         self.is_alone = suite in ALONE if is_alone is None else is_alone
+        self.waits = suite == "live" or bool(WAITING.match(name))
 
 
 class Outcome:
     def __init__(self, test):
         self.test = test
         self.passed, self.failed, self.skipped = [], [], []  # skipped: (name, reason)
-        self.output, self.took_s, self.why = "", 0.0, ""
+        self.output, self.took_s, self.cpu_s, self.why = "", 0.0, 0.0, ""
 
 
 def registered(build):
@@ -92,8 +114,9 @@ def registered(build):
                 suites = ["bench"]
             scripts.update(os.path.realpath(part) for part in entry["cmd"] if os.path.exists(part))
             for suite in suites:
+                is_alone = suite in ALONE or (suite == "live" and not entry["is_parallel"])
                 tests.append(Test(suite, entry["name"], entry["cmd"], entry["timeout"] or 36000,
-                                  entry["env"]))
+                                  entry["env"], is_alone))
     return tests, scripts
 
 
@@ -105,27 +128,42 @@ def executables(suite, known):
     return [
         Test(suite,
              os.path.splitext(os.path.basename(p))[0], [p],
-             3600 if suite in ALONE else DEFAULT_SECONDS, is_alone=suite in ALONE - TOGETHER)
+             3600 if suite in ALONE or suite == "live" else DEFAULT_SECONDS)
         for p in paths
         if os.path.isfile(p) and os.access(p, os.X_OK) and os.path.realpath(p) not in known
     ]
 
 
+class Process(subprocess.Popen):
+    """With the seconds of a processor that it and all that it waited for took."""
+    cpu_s = 0.0
+
+    def _try_wait(self, wait_flags):
+        try:
+            pid, status, used = os.wait4(self.pid, wait_flags)
+        except ChildProcessError:
+            return self.pid, 0
+        if pid == self.pid:
+            self.cpu_s = used.ru_utime + used.ru_stime
+        return pid, status
+
+
 def execute(test, env, factor):
-    """Output, exit code (None: the time limit passed), seconds."""
+    """Output, exit code (None: the time limit passed), seconds, and those of a processor."""
     start = time.monotonic()
     # In a session of its own, so that the time limit ends what the test started too.
-    process = subprocess.Popen(test.cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, env={**env, **test.env}, cwd=TOP,
-                               start_new_session=True)
+    command = test.cmd if test.waits else ["nice", "-n", str(GIVES_WAY), *test.cmd]
+    process = Process(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                      stderr=subprocess.STDOUT, env={**env, **test.env}, cwd=TOP,
+                      start_new_session=True)
     try:
-        output, _ = process.communicate(timeout=test.seconds * factor)
+        output, _ = process.communicate(timeout=test.seconds * factor * (1 if test.waits else 4))
         code = process.returncode
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
         code = None
-    return output.decode("utf-8", "replace"), code, time.monotonic() - start
+    return output.decode("utf-8", "replace"), code, time.monotonic() - start, process.cpu_s
 
 
 def read_claims(outcome):
@@ -186,7 +224,7 @@ def judge(outcome, code):
 def run(test, env, factor):
     outcome = Outcome(test)
     try:
-        outcome.output, code, outcome.took_s = execute(test, env, factor)
+        outcome.output, code, outcome.took_s, outcome.cpu_s = execute(test, env, factor)
     except OSError as error:
         outcome.failed.append(f"{test.name} (cannot be started: {error})")
         return outcome
@@ -201,7 +239,8 @@ def show(outcome, verbose):
         counts += f", {len(outcome.failed)} FAILED"
     if outcome.skipped:
         counts += f", {len(outcome.skipped)} skipped"
-    print(f"{test.suite + '/' + test.name:32} {counts}  ({outcome.took_s:.1f} s)")
+    print(f"{test.suite + '/' + test.name:32} {counts}  ({outcome.took_s:.1f} s, "
+          f"{outcome.cpu_s:.1f} of a processor)")
     for name, reason in outcome.skipped:
         print(f"    skipped {name}: {reason}")
     if outcome.failed or verbose:
@@ -212,14 +251,29 @@ def show(outcome, verbose):
     sys.stdout.flush()
 
 
-def run_all(tests, env, jobs, factor, verbose):
-    outcomes = []
-    # The scripts of live are the longest: last, they would leave processors without work.
-    together = sorted((t for t in tests if not t.is_alone), key=lambda t: t.suite not in ALONE)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for outcome in pool.map(lambda t: run(t, env, factor), together):
-            show(outcome, verbose)
-            outcomes.append(outcome)
+def by_length(test):
+    return LONGEST.index(test.name) if test.name in LONGEST else len(LONGEST)
+
+
+def pools_of(tests, jobs, is_sanitized):
+    """[(tests, how many of them at once)]"""
+    together = sorted((t for t in tests if not t.is_alone), key=by_length)
+    if jobs:
+        return [(together, jobs)]
+    # Under sanitizers what has to keep up with a program would come too late.
+    n_waiting = os.cpu_count() * (1 if is_sanitized else 2)
+    return [([t for t in together if t.waits], n_waiting),
+            ([t for t in together if not t.waits], os.cpu_count())]
+
+
+def run_all(tests, env, pools, factor, verbose):
+    outcomes, begun = [], []
+    for some, n in pools:
+        pool = concurrent.futures.ThreadPoolExecutor(n)
+        begun += [pool.submit(run, test, env, factor) for test in some]
+    for done in concurrent.futures.as_completed(begun):
+        outcomes.append(done.result())
+        show(outcomes[-1], verbose)
     for test in tests:
         if test.is_alone:
             outcome = run(test, env, factor)
@@ -305,7 +359,7 @@ def main():
     if args.only:
         tests = [t for t in tests if t.name == args.only]
     elif is_sanitized:
-        tests = [t for t in tests if t.name not in TEXTS]
+        tests = [t for t in tests if t.name not in PLAINLY]
     if not tests:
         print(
             f"run.py: no test in {' '.join(args.suites)}"
@@ -313,12 +367,10 @@ def main():
 
     # Sanitizers slow everything down; a time limit is there to end what hangs.
     factor = 4 if is_sanitized else 1
-    # Most tests wait for half of their time: for a process to stop, a probe to be gone, a clock.
-    # Under sanitizers they do not, and what has to keep up with a program would come too late.
-    jobs = args.jobs or (1 if is_sanitized else 2) * os.cpu_count()
     with folder_of_files() as folder:
         env = environment(build, args.seconds, folder)
-        outcomes = run_all(tests, env, jobs, factor, args.verbose)
+        outcomes = run_all(tests, env, pools_of(tests, args.jobs, is_sanitized), factor,
+                           args.verbose)
         run_again(outcomes, env, factor)
 
     passed, failed, skipped = (sum(len(getattr(o, what)) for o in outcomes)
