@@ -22,6 +22,9 @@
 /* Each input is a whole program to analyse. */
 const unsigned int fuzz_sites_max = 150;
 
+/* An input has all its sites, arguments and addresses asked about: it takes long. */
+const unsigned int fuzz_places_max = 200;
+
 /* Addresses that are asked about as if a program stood there: each takes a walk over a function. */
 enum { STANDS_MAX = 48, SEED_BYTES_MAX = 1 << 16 };
 

@@ -611,7 +611,7 @@ static void every_failing_allocation_is_reported(void **state)
 	workspace_open(&w);
 	nest(&self, 1);
 	put_file(&w, "core", self.core.bytes, self.core.n);
-	for (unsigned int n = 1;; n++) {
+	for (unsigned int n = 1;; n = alloc_fail_next(n)) {
 		struct cairn_stacks *stacks = NULL;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);

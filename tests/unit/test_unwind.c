@@ -618,7 +618,7 @@ static void every_failing_allocation_is_reported(void **state)
 	struct told told;
 	pid_t pid = start_child(false, &told);
 	unsigned int n = 1, n_failed = 0;
-	for (;; n++) {
+	for (;; n = alloc_fail_next(n)) {
 		struct cairn_stacks *stacks = NULL;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
