@@ -14,8 +14,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from bindings import RUNNERS, java_tools, rustc  # noqa: E402
-from claims import (cairn, claim, claim_each, expect, folder, main, need, plainly, run,  # noqa: E402
-                    write)
+from claims import (cairn, claim, claim_each, claim_each_of_many, expect, folder,  # noqa: E402
+                    main, need, plainly, run, write)
 from records import PREAMBLE, Structs, c_values  # noqa: E402
 
 STRUCTS, RECORDS = 12, 6
@@ -597,7 +597,7 @@ def packed_structs_unions_and_bit_fields_are_in_it_or_it_says_why_not(lang):
     strictly(lang, made_path(lang))
 
 
-@claim_each("g++", "clang++")
+@claim_each_of_many("g++", "clang++")
 def the_c_header_is_usable_from_cxx(compiler):
     need(compiler)
     path = write("flexible.h", FLEXIBLE)

@@ -11,8 +11,8 @@ import signal
 import struct
 import subprocess
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    path_of, plainly, run, write)
+from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
+                    folder, main, need, path_of, plainly, run, write)
 from layout_asserts import layout_asserts, records_of
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -159,7 +159,7 @@ def records_of_the_kernel_are_bpftools_text():
     expect(got.out == wanted.out, "not the same text")
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def records_of_a_program_are_bpftools_text(compiler):
     path = layouts(compiler)
     wanted = run(need("bpftool"), "btf", "dump", "file", path, check=True)
@@ -197,7 +197,7 @@ def c_of_the_kernel_compiles_with_every_size_and_offset(compiler):
     expect(not said, said[:3000])
 
 
-@claim_each(*(f"{made} {read_by}" for made in COMPILERS for read_by in COMPILERS))
+@claim_each_of_many(*(f"{made} {read_by}" for made in COMPILERS for read_by in COMPILERS))
 def every_kind_of_layout_is_kept(how):
     made, read_by = how.split()
     path = layouts(made)
@@ -242,7 +242,7 @@ def bit_fields_stay_where_they_were():
     expect(got == wanted, got, wanted)
 
 
-@claim_each("g++", "clang++", "rustc")
+@claim_each_of_many("g++", "clang++", "rustc")
 def types_of_other_languages_compile_as_c(compiler):
     need(compiler)
     rust = compiler == "rustc"
@@ -489,7 +489,7 @@ def kernel_takes(path):
     return fd >= 0
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def the_kernel_takes_types_of_c_programs(compiler):
     out = path_of("loaded.btf")
     cairn("btf", "encode", "--global-vars",
@@ -560,7 +560,7 @@ int main(int n, char **) { ns::C c; return ns::over(n) + ns::over(1.5 * n) + c.m
 """
 
 
-@claim_each("g++", "clang++")
+@claim_each_of_many("g++", "clang++")
 def overloaded_functions_are_known_by_their_symbols(compiler):
     need(compiler)
     program, out = path_of("overloads-" + compiler), path_of("overloads.btf")
@@ -628,7 +628,7 @@ def functions_whose_parameters_clang_changed_are_not_in_main():
     expect(found == kept and lost == len(names - kept) == 8, found ^ kept, lost)
 
 
-@claim_each("-O0", "-O2")
+@claim_each_of_many("-O0", "-O2")
 def functions_of_another_convention_of_clang_are_not_in_main(level):
     text = ("__attribute__((ms_abi, noinline)) int foreign(int a, int b) { return a - b; }\n"
             "__attribute__((noinline)) int plain(int a, int b) { return a - b; }\n"
@@ -637,7 +637,7 @@ def functions_of_another_convention_of_clang_are_not_in_main(level):
     expect(found == {"plain", "main"} and lost == 1, found, lost)
 
 
-@claim_each("gcc -O2", "gcc -O0", "clang -O0")
+@claim_each_of_many("gcc -O2", "gcc -O0", "clang -O0")
 def functions_with_the_parameters_of_their_prototypes_are_in_main(how):
     compiler, level = how.split()
     program = compile_c("unchanged", CHANGED, compiler, ("-g", "-w", level))
@@ -831,7 +831,7 @@ int f(struct whole *w) { return w->bytes[3]; }
 """
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def what_has_more_elements_than_btf_counts_is_told_as_lost_and_never_as_none(compiler):
     program, out = compile_c("large", LARGE, compiler,
                              flags=("-g", "-O1", "-c")), path_of(f"large_{compiler}.btf")
@@ -863,7 +863,7 @@ int f(unknown (&r)[6]) { return (void *)held.row == &r; }
 """
 
 
-@claim_each("g++", "clang++")
+@claim_each_of_many("g++", "clang++")
 def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
     need(compiler)
     program, out = path_of(f"unknown_{compiler}.o"), path_of(f"unknown_{compiler}.btf")
@@ -884,7 +884,7 @@ def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
     expect(arrays == ([3] if compiler == "g++" else []), arrays)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def encoded_types_and_sites_are_sound_and_those_of_sites(compiler):
     program = compile_c("inlined", INLINED, compiler)
     out = path_of("encoded-" + compiler)

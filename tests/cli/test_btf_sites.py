@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 
-from claims import (Skip, cairn, claim, claim_each, compile_c, expect, main, need, need_root,
-                    path_of, run)
+from claims import (Skip, cairn, claim, claim_each_of_many, compile_c, expect, main, need,
+                    need_root, path_of, run)
 
 # weigh() is inlined twice. Its arguments are printed, so that a trace can be compared with them.
 PROGRAM = """\
@@ -55,7 +55,7 @@ def inlined(path, *words):
                            check=True).objects() if s["kind"] == "inlined"]
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def a_stripped_file_has_the_sites_of_its_debug_information(compiler):
     need(compiler)
     whole, bare = stripped(compiler)

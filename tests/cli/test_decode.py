@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    run, write)
+from claims import (CAIRN, Skip, cairn, claim, claim_each_of_many, compile_c, expect, folder, main,
+                    need, run, write)
 
 EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
 
@@ -207,7 +207,7 @@ def arms_padding_and_limits_are_options():
         "hex")
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def types_come_from_debug_information_and_bpf_objects(compiler):
     text = EVENT + "struct event the_event;\n"
     program = compile_c("decode", text + "int main(void) { return the_event.e_pid; }\n", compiler)
@@ -253,7 +253,7 @@ def holds_scalars(path, what, *words):
         and not r.out, what, r)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def typedefs_and_base_types_have_values(compiler):
     program = compile_c("scalars", SCALARS + "int main(void) { return 0; }\n", compiler)
     holds_scalars(program, compiler)

@@ -6,8 +6,8 @@ arguments."""
 import os
 import re
 
-from claims import (MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, claim_plainly,
-                    compile_c, expect, folder, main, need, need_root, run, write)
+from claims import (MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each_of_many,
+                    claim_plainly, compile_c, expect, folder, main, need, need_root, run, write)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -78,7 +78,7 @@ def emit(tool, path, compiler, *words):
     return out
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def gdb_stops_at_every_call_and_prints_its_arguments(compiler):
     gdb = need("gdb")
     path = program(compiler)
@@ -90,7 +90,7 @@ def gdb_stops_at_every_call_and_prints_its_arguments(compiler):
     expect(len(re.findall(r"^bump inlined in \S+ where=0x\w+ by=3$", r.out, re.M)) == 5, r)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def perf_sees_every_call_and_its_arguments(compiler):
     perf = need("perf")
     if with_tracefs("test", "-e", "/sys/kernel/tracing/uprobe_events").status:
@@ -129,13 +129,13 @@ def bpftrace_seen(path, script):
     expect(len(re.findall(r"^bump inlined in \S+ where=0x\w+ by=3$", r.out, re.M)) == 5, r)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def bpftrace_sees_every_call_and_its_arguments(compiler):
     path = program(compiler)
     bpftrace_seen(path, emit("bpftrace", path, compiler))
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def bpftrace_sees_every_call_of_a_stripped_program(compiler):
     """What Debian 12's bpftrace can do: without symbols it takes the address as it is."""
     path = program(compiler)

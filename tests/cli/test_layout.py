@@ -9,8 +9,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import (SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    run)
+from claims import (SOURCE, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
+                    folder, main, need, run)
 from records import accounted_bits  # noqa: E402
 
 EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
@@ -166,7 +166,7 @@ def preprocessor_sees_directories_and_macros():
         expect(r.out == "outer\t7\t0\n", cc, r)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def debug_information_and_declarations_agree(compiler):
     text = (EVENT + PADDED
             + "struct bits { int a : 3; unsigned b : 7; char c; struct padded_event p[2]; } bits;\n"
@@ -234,7 +234,7 @@ def what_clang_cannot_lay_out_is_told_by_clang():
     expect(r.status == 1 and "struct two: 8 bytes on arm, 16 on bpf" in r.out, r)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def a_typedef_is_a_name_in_debug_information_too(compiler):
     need(compiler)
     text = (

@@ -10,8 +10,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run,
-                    write)
+from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, claim_each_of_many, expect,
+                    folder, main, need, run, write)
 
 EXAMPLES = os.path.join(SOURCE, "examples")
 READERS = ["event.h", "Event.java", "event.rs", "event.go", "event.py"]
@@ -304,7 +304,7 @@ def of_compiler(text, expressions, compiler="gcc", flags=()):
     return [int(line) for line in run(program, check=True).lines()]
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def the_article_s_structs_are_as_compiled(compiler):
     text = example("event.h")
     asked = [
@@ -463,7 +463,7 @@ def each_change_has_its_name(number):
             expect(found.get(key) == (change, offsets), found, r)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def any_two_sources_are_compared(compiler):
     need(compiler)
     program = os.path.join(folder(), "prog-" + compiler)
@@ -565,7 +565,7 @@ def layouts(result):
     }
 
 
-@claim_each("gcc", "clang", "bpf")
+@claim_each_of_many("gcc", "clang", "bpf")
 def compiled_structs_are_laid_out_for_another_abi_as_their_declarations_are(compiler):
     # BPF's long double is 8 bytes there and named like the others'.
     text = "typedef unsigned long size_t;\n" + ATTRIBUTES

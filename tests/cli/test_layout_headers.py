@@ -8,7 +8,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import (Skip, cairn, claim, claim_each, claim_each_of_many, expect,  # noqa: E402
+                    folder, main, need, run)
 
 HERE = "/usr/include/x86_64-linux-gnu"
 TRIPLES = {
@@ -188,7 +189,7 @@ def what_an_abi_lacks_is_refused_with_its_name(case):
     expect(r.status == 4 and f"none.h:2:10: the ABI {abi} has no {kind.split('(')[0]}" in r.err, r)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def such_types_of_debug_information_are_laid_out_for_another_abi(compiler):
     need(compiler)
     types = GCC[:-2] if compiler == "gcc" else [

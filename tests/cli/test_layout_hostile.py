@@ -9,7 +9,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import cairn, claim, claim_each, compile_c, expect, folder, main  # noqa: E402
+from claims import (cairn, claim, claim_each, claim_each_of_many, compile_c, expect,  # noqa: E402
+                    folder, main)
 
 # C that compilers refuse: the column of the fault, and the reason.
 REFUSED = {
@@ -181,7 +182,7 @@ COMMANDS = {
 _made = {}
 
 
-@claim_each(*(f"{what}: {command}" for what in HOSTILE for command in COMMANDS))
+@claim_each_of_many(*(f"{what}: {command}" for what in HOSTILE for command in COMMANDS))
 def hostile_btf_ends_in_an_answer_or_an_error(case):
     what, command = case.split(": ")
     record = os.path.join(folder(), "record")

@@ -10,8 +10,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    run, write)
+from claims import (CAIRN, Skip, cairn, claim, claim_each_of_many, compile_c, expect, folder, main,
+                    need, run, write)
 
 # Nothing but a local variable leads to struct event: BTF has what maps, functions and variables of
 # the file lead to.
@@ -109,7 +109,7 @@ def debug_information_of_arm64_objects_is_relocated():
     expect(r.out.split() == ["event", "16", "1", "in", "2", "0"], r)
 
 
-@claim_each("g++", "clang++")
+@claim_each_of_many("g++", "clang++")
 def names_may_lack_their_scopes(compiler):
     need(compiler)
     program = os.path.join(folder(), "scopes-" + compiler)
@@ -138,7 +138,7 @@ def names_may_lack_their_scopes(compiler):
     expect("struct ns::Job {" in every and "zz" not in every, every)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def types_of_functions_of_c_are_those_that_pahole_finds(compiler):
     need("pahole")
     text = """#include <stdio.h>

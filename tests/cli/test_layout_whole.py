@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    run, write)
+from claims import (CAIRN, Skip, cairn, claim, claim_each_of_many, compile_c, expect, folder, main,
+                    need, run, write)
 from records import accounted_bits  # noqa: E402
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -149,7 +149,7 @@ def locked_twice(path):
     return texts[0]
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def a_lock_that_is_updated_twice_stays_as_it_is(compiler):
     need(compiler)
     sources = [write(f"unit{i}.c", text) for i, text in enumerate(UNITS)]

@@ -9,8 +9,8 @@ import json
 import os
 import re
 
-from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run)
+from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each_of_many, compile_c, expect,
+                    folder, main, need, need_root, run)
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -104,7 +104,7 @@ def places(path, *specs):
     return [o for o in r.objects() if "addr" in o]
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def the_lines_of_a_file_are_those_whose_rows_begin_a_statement(build):
     path = program(build)
     file = os.path.basename(path).rsplit("-", 1)[0] + ".c"
@@ -179,7 +179,7 @@ def events_of(path, *words):
     return events
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def every_line_has_as_many_events_as_gdb_has_hits(build):
     path = program(build)
     file = os.path.basename(path).rsplit("-", 1)[0] + ".c"
@@ -202,7 +202,7 @@ def every_line_has_as_many_events_as_gdb_has_hits(build):
     expect(sum(moved.values()) == sum(counts.values()), len(moved), len(counts))
 
 
-@claim_each("gcc -O0", "clang -O2")
+@claim_each_of_many("gcc -O0", "clang -O2")
 def an_offset_is_counted_from_the_symbol_and_needs_no_debug_information(build):
     path = program(build)
     stripped = path + "-stripped"

@@ -6,8 +6,8 @@ process describes."""
 import collections
 import os
 
-from claims import (SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main, need, run,
-                    write)
+from claims import (SOURCE, Skip, claim, claim_each, claim_each_of_many, compile_c, expect, folder,
+                    main, need, run, write)
 from profiling import profile
 
 # Two contexts in turn: one burns below entry(), the other below main().
@@ -235,7 +235,7 @@ def stacks_go_through_code_by_the_rows_that_its_jit_gives_to_others(kind):
     expect(all(plain(functions)[-len(CHAIN):] == CHAIN for functions in whole), whole)
 
 
-@claim_each(*(f"{kind} {how}" for kind in ("eh_frame", "debug_frame", "jitdump")
+@claim_each_of_many(*(f"{kind} {how}" for kind in ("eh_frame", "debug_frame", "jitdump")
               for how in ("grow", "reuse", "race")))
 def no_stack_never_was_while_code_is_made_freed_and_made_anew(what):
     kind, how = what.split()

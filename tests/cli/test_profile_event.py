@@ -10,8 +10,8 @@ import os
 import re
 import subprocess
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, path_of, run)
+from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
+                    folder, main, need, need_root, path_of, run)
 from profile_formats import ctf_events, ctf_folded, firefox_folded
 from profiling import profile
 
@@ -243,7 +243,7 @@ def the_calls_and_the_bytes_of_each_stack_are_those_that_the_program_logged():
         lines_of(out["folded"]), truth)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def without_a_number_the_calls_are_counted(compiler):
     log = path_of("counted." + compiler)
     r, out = calls_profile(logged(compiler), log, "wrapper")

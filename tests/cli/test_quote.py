@@ -13,7 +13,7 @@ import subprocess
 import sys
 import unicodedata
 
-from claims import BUILD, claim, claim_each, expect, folder, main, need
+from claims import BUILD, claim, claim_each, claim_each_of_many, expect, folder, main, need
 
 # The order of enum cairn_quote.
 (TEXT, COMMENT, SH, C, PYTHON, PYTHON_BYTES, FORMAT, BPFTRACE, HTML, JSON, WORD, GO,
@@ -179,7 +179,7 @@ def python_reads_them_back():
         twice + [name for name, _ in pairs])
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def c_reads_them_back(compiler):
     pairs = expressed(C)
     script = b"#include <stdio.h>\nint main(void)\n{\n" + b"".join(

@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import time
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run)
+from claims import (CAIRN, Skip, cairn, claim, claim_each_of_many, compile_c, expect, folder, main,
+                    need, need_root, run)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -62,7 +62,7 @@ def sites(*words):
     return cairn("sites", *words, env=environment())
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
     path = program(compiler, "same-" + compiler)
     questions = [("--json", "--sites"), ("--sites",), ("--json",), (), ("add",), ("add", "--json"),
@@ -209,7 +209,7 @@ def frames_of_walk(asked, path, *options):
     return done.stdout
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def trace_fetches_the_same_from_a_stripped_program(compiler):
     path = program(compiler, "trace-" + compiler)
     words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, "walk",
@@ -236,7 +236,7 @@ def traced(path, *options):
             for e in events[:-1]]
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def a_stripped_program_is_traced_live_with_nothing_but_its_sidecar(compiler):
     need_root()
     path = program(compiler, "live-" + compiler)
@@ -422,7 +422,7 @@ def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
     expect(made[0] == made[1] == made[2])
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def unwind_rows_of_a_sidecar_are_those_of_its_program(compiler):
     path = program(compiler, "rows")
     cairn("sidecar", path, check=True, env=environment())

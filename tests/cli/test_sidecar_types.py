@@ -442,7 +442,7 @@ def what_was_read_of_the_debug_information_is_kept_for_the_next_time():
     expect(cairn("layout", path, env=environment_, check=True).out == first.out, first)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def types_without_a_name_keep_their_own_members_live(compiler):
     need_root()
     path, sidecar = packed("c-" + compiler)

@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 
-from claims import (CAIRN, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect,
-                    folder, main, need, run)
+from claims import (CAIRN, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, claim_each_of_many,
+                    compile_c, expect, folder, main, need, run)
 
 COMPILERS = ("gcc", "clang")
 
@@ -73,7 +73,7 @@ def two_helpers():
     return out
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def every_inlined_copy_is_listed_with_its_call_and_chain(compiler):
     sites = cairn("sites", "--json", program(compiler), "add", check=True).objects()
     inlined = {
@@ -90,7 +90,7 @@ def every_inlined_copy_is_listed_with_its_call_and_chain(compiler):
            both)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def arguments_have_names_types_and_locations(compiler):
     sites = cairn("sites", "--json", *TAKE_VALUES[compiler], program(compiler), "add",
                   check=True).objects()
@@ -122,7 +122,7 @@ def what_clang_may_have_changed_is_unavailable_until_asked_for():
             expect(after == before, before, after)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def bodies_are_found_at_their_symbol(compiler):
     path = program(compiler)
     nm = {
@@ -136,7 +136,7 @@ def bodies_are_found_at_their_symbol(compiler):
         expect(site["symbol"] == name and site["symbol_off"] == 0, site)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def as_many_inlined_sites_as_readelf_sees_dies(compiler):
     path = program(compiler)
     dump = run(need("readelf"), "--debug-dump=info", path, check=True).out
@@ -147,7 +147,7 @@ def as_many_inlined_sites_as_readelf_sees_dies(compiler):
            dies)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def every_address_is_an_instruction_of_objdump(compiler):
     path = program(compiler)
     dump = run(need("objdump"), "-d", path, check=True).out
@@ -157,7 +157,7 @@ def every_address_is_an_instruction_of_objdump(compiler):
             expect(int(site["addr"], 16) in starts, site)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def file_offset_is_where_the_loader_maps_the_address_from(compiler):
     path = program(compiler, "-no-pie")
     headers = run(need("readelf"), "-lW", path, check=True).out
@@ -585,7 +585,7 @@ def within(site):
     return str((site["container"], site["container_off"], site["args"]))
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def a_relocatable_file_shows_sections_and_offsets(compiler):
     path = compile_c("object", PROGRAM, compiler, ("-O2", "-g", "-c"))
     text = cairn("sites", path, "add", check=True).out

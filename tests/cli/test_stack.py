@@ -14,8 +14,8 @@ import signal
 import subprocess
 import time
 
-from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, compile_c, expect, folder,
-                    main, need, run)
+from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, claim_each_of_many,
+                    compile_c, expect, folder, main, need, run)
 
 # Threads that wait, sleep, spin; what is interrupted is counted.
 PROGRAM = r"""
@@ -541,7 +541,7 @@ def args_of(path, *words):
     return found
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def parameters_of_code_that_is_not_optimised_are_all_there(compiler):
     found = args_of(compile_c("args0", ARGS, flags=("-O0", "-g"), compiler=compiler))
     expect(found["wait_here"]["fd"] == 0 and found["wait_here"]["text"].startswith("0x"), found)
@@ -550,7 +550,7 @@ def parameters_of_code_that_is_not_optimised_are_all_there(compiler):
     expect(found["main"]["argc"] == 1, found)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def callees_saved_registers_are_recovered_and_lost_ones_are_unavailable(compiler):
     found = args_of(compile_c("args2", ARGS, flags=("-O2", "-g"), compiler=compiler))
     expect(found["keeps"].get("kept") == 12345, found)
@@ -850,7 +850,7 @@ def core_of_arm(name, *flags):
     return path, cores[0]
 
 
-@claim_each("-O0", "-O1", "-O2", "-DLEAF -O0", "-DLEAF -O2")
+@claim_each_of_many("-O0", "-O1", "-O2", "-DLEAF -O0", "-DLEAF -O2")
 def frames_of_arm64_without_rows_are_left_by_x29(flags):
     path, core = core_of_arm("arm" + flags.replace(" ", ""), *flags.split())
     r = cairn("stack", "--no-cache", "--json", "-e", path, core)

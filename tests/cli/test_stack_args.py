@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 
-from claims import (BUILD, Running, cairn, claim, claim_each, claim_each_of_many, expect, folder,
+from claims import (BUILD, Running, cairn, claim, claim_each_of_many, expect, folder,
                     main, need, run, write)
 
 C = r"""
@@ -198,7 +198,7 @@ def a_stripped_program_shows_the_same_parameters_from_its_sidecar(name):
     expect(now == before and "program: no arguments" not in said, before, now, said)
 
 
-@claim_each(*PROGRAMS)
+@claim_each_of_many(*PROGRAMS)
 def at_every_instruction_the_sidecar_says_what_the_debug_information_says(name):
     r = run(os.path.join(BUILD, "tests/truth/args_from_sidecar"), program(name),
             "40" if name.startswith("rustc") else "1", seconds=240)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder,
+from claims import (Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect, folder,
                     main, need, need_root, run)
 from tracing import trace
 
@@ -100,7 +100,7 @@ def shown(value):
                if isinstance(value, dict) and "string" in value else value)
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def registers_of_a_symbol_are_what_the_program_passed(build):
     path = program(build)
     events, r = events_of(
@@ -119,7 +119,7 @@ def registers_of_a_symbol_are_what_the_program_passed(build):
     expect(r.err.count("inlined copies cannot be known") == 1, r)
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def an_imported_function_is_traced_where_the_file_calls_it(build):
     path = program(build, strip=True)
     events, r = events_of(f"{path} {log_path()}", "malloc($arg1)",

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from claims import (CAIRN, MAY_HAVE_CHANGED, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each,
-                    compile_c, expect, folder, main, need, need_root, run)
+                    claim_each_of_many, compile_c, expect, folder, main, need, need_root, run)
 from tracing import trace
 
 COMPILERS = ("gcc", "clang")
@@ -140,7 +140,7 @@ def what_the_first_screen_of_the_readme_shows_is_true():
     expect(r.status == 0 and re.search(r" put inlined in work\+0x\w+: idx=61, s=7\n", r.out), r)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def a_command_is_traced_from_its_first_call_to_its_last(compiler):
     r = trace("--json", *TAKE_VALUES[compiler], "-c", program(compiler), "add")
     expect(r.status == 0, r)
@@ -172,7 +172,7 @@ def what_clang_may_have_changed_is_unavailable_until_asked_for():
     expect(r.status == 1 and not r.out and MAY_HAVE_CHANGED in r.err, r)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def structs_bit_fields_and_enumerators_are_shown_by_their_types(compiler):
     r = trace(*TAKE_VALUES[compiler], "-o", os.path.join(folder(), "events"), "-n", "1", "-c",
               program(compiler), "one(*r, r->kind, r->colour, r->pair[0], r->name)")

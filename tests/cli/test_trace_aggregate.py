@@ -14,8 +14,8 @@ import subprocess
 
 import claims
 import tracing
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, folder, main, need,
-                    need_root, run)
+from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, folder,
+                    main, need, need_root, run)
 
 COMPILERS = ("gcc", "clang")
 THREADS = 4
@@ -279,7 +279,7 @@ NUMBERS = {
 }
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def every_aggregate_of_every_kind_of_number_is_what_the_program_counted(compiler):
     for name, (number, lhist) in NUMBERS.items():
         found, wanted = table(*everything(name, lhist), "hit", compiler=compiler)
@@ -351,7 +351,7 @@ def text_has_a_column_for_each_quantile():
     expect(re.search(r"^count \d+, p50\(y\) \d+, .*max\(y\) 255$", r.out, re.M), r)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def rows_by_every_kind_of_key_are_what_the_program_counted(compiler):
     for by, (name, key) in KEYS.items():
         words = ("--max-keys", "20000", *everything("n"), "--by", by, "hit")
@@ -387,7 +387,7 @@ def shown_in(row, name):
     return None if text == {"unreadable": "NULL"} else text, name in row.get("truncated", [])
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def events_summed_up_here_are_the_same(compiler):
     words = (*SAMPLES[compiler], "--ring", "65536", "-c", command(compiler))
     r = trace("--json", *words, "hit(n, u, h, y, c, colour, b) if h < 0 && y")
@@ -403,7 +403,7 @@ def events_summed_up_here_are_the_same(compiler):
         expect(row["sum"]["n"] == sum(e["args"]["n"] for e in of), row)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def inlined_copies_have_rows_by_site_and_by_function(compiler):
     found, wanted = table(*everything("n"), "--by", "$site", "in", compiler=compiler)
     sites = {re.sub(r"\+.*", "", row["by"]["$site"]): row for row in found["rows"]}

@@ -7,7 +7,8 @@ import collections
 import json
 import os
 
-from claims import cairn, claim, claim_each, expect, folder, main, need, run, write
+from claims import (cairn, claim, claim_each, claim_each_of_many, expect, folder, main, need, run,
+                    write)
 from tracing import trace
 
 LIBRARY = r"""
@@ -180,7 +181,7 @@ PROBES = (("main", "probed", "n, server.clients->name, server.n, server.first.id
                                                                        "n, counter"))
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def values_are_those_that_the_program_logs(build):
     path = program(build)
     lib = library(build)

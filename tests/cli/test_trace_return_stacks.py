@@ -6,7 +6,7 @@ import collections
 import json
 
 import tracing
-from claims import claim, claim_each, compile_c, expect, main, need, path_of
+from claims import claim_each, claim_each_of_many, compile_c, expect, main, need, path_of
 
 # Each call notes which calls are in progress, the outermost first. The functions recurse, so that
 # return probes have replaced the return addresses of callers.
@@ -117,7 +117,7 @@ def stacks_are_those_of_the_entries(which):
     expect(max(len(calls[n]) for n in seen) > 8, "no deep stack")
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def calls_are_counted_by_the_stacks_of_their_entries(compiler):
     (table, summary), = [run_trace(compiler, "--count", "--by", "$stack")[:2]]
     events, _, calls = run_trace(compiler, "--stack")

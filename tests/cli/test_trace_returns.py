@@ -385,7 +385,7 @@ def results_have_the_types_of_the_functions(which):
             results(r, name) == RESULTS[name], name, results(r, name), r.err)
 
 
-@claim_each(*COMPILERS)
+@claim_each_of_many(*COMPILERS)
 def members_of_what_a_result_points_to_are_fetched_at_the_return(compiler):
     need(compiler)
     r = types(compiler, "-O2", "auto",
@@ -831,7 +831,7 @@ def compile_cxx(name, text, compiler, level):
     return path
 
 
-@claim_each(*[(c, l) for c in ("g++", "clang++") for l in LEVELS])
+@claim_each_of_many(*[(c, l) for c in ("g++", "clang++") for l in LEVELS])
 def calls_that_exceptions_pass_are_followed_by_their_returns(which):
     compiler, level = which
     need(compiler)

@@ -10,7 +10,7 @@ import re
 import subprocess
 import time
 
-from claims import (BUILD, Skip, cairn, claim, claim_each, compile_c, expect,
+from claims import (BUILD, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
                     folder, main, need, need_root, run)
 
 # Each call of stop() waits until somebody says to go on: its stack can be taken meanwhile, from the
@@ -198,7 +198,7 @@ def stopped_stacks(pid, tid):
     return next(t for t in r.objects() if t["tid"] == tid)
 
 
-@claim_each(*PROGRAMS)
+@claim_each_of_many(*PROGRAMS)
 def stacks_are_those_of_the_stopped_process(which):
     need_root()
     name, text, compiler, flags = PROGRAMS[which]
@@ -396,7 +396,7 @@ def log_of(path):
         return file.read().split("\n")[:-1]
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def no_stack_never_was(compiler):
     need_root()
     exe, log = drawn(compiler, 200)
@@ -421,7 +421,7 @@ def no_stack_never_was(compiler):
     expect(any("handler" in way for way in wanted), "no signal came")
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def counts_by_stack_are_those_of_the_events_and_of_the_program(compiler):
     need_root()
     exe, log = drawn(compiler, 400)

@@ -11,7 +11,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # noqa: E402
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import (Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect, folder,
+                    main, need, run)
 
 PROGRAM = """
 int use(void *p, ...);
@@ -46,7 +47,7 @@ def rows_are_those_that_readelf_prints():
         expect(len(row) == 1 and row[0]["cfa"] in (cfa, "outermost"), hex(at), cfa, row)
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def rows_of_debug_frame_are_taken_where_there_is_no_other(compiler):
     path = compile_c("debug-frame.c", PROGRAM, compiler,
                      ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))

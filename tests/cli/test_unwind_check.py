@@ -4,7 +4,7 @@
 
 import json
 
-from claims import cairn, claim, claim_each, compile_c, expect, main
+from claims import cairn, claim, claim_each_of_many, compile_c, expect, main
 
 TRUE_ROWS = """\
 #include <alloca.h>
@@ -38,7 +38,7 @@ int main(void) { return 0; }
 """
 
 
-@claim_each("gcc", "clang")
+@claim_each_of_many("gcc", "clang")
 def what_compilers_write_has_no_disagreement(compiler):
     for name, flags in (("o0", ("-O0",)), ("o2", ("-O2", "-fno-inline")),
                         ("fp", ("-O2", "-fno-omit-frame-pointer"))):

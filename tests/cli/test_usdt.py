@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from claims import (CAIRN, Running, Skip, cairn, claim, claim_each, compile_c, expect, folder,
-                    main, need, need_root, run)
+from claims import (CAIRN, Running, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c,
+                    expect, folder, main, need, need_root, run)
 from tracing import trace
 
 PROGRAMS = {
@@ -35,7 +35,7 @@ def readelf_notes(path):
                   for p, n, at, semaphore, args in notes)
 
 
-@claim_each(*PROGRAMS)
+@claim_each_of_many(*PROGRAMS)
 def every_probe_of_a_real_program_is_listed_as_readelf_reads_it(name):
     found = [path for pattern in PROGRAMS[name] for path in glob.glob(pattern)]
     if not found:
@@ -163,7 +163,7 @@ def shown(value):
     return value["string"] if isinstance(value, dict) and "string" in value else value
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def every_event_has_the_values_that_the_program_wrote_down(build):
     path = program(build)
     values = ", ".join(f"$arg{i}" for i in range(1, 11)) + ", $arg11:str, $arg12"

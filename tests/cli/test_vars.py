@@ -6,8 +6,8 @@ import collections
 import json
 import os
 
-from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main,
-                    need, need_root, run)
+from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c,
+                    expect, folder, main, need, need_root, run)
 
 PROGRAM = r"""
 #include <stdbool.h>
@@ -177,7 +177,7 @@ def compare(path, args, specs, least):
     return places
 
 
-@claim_each(*BUILDS)
+@claim_each_of_many(*BUILDS)
 def values_at_every_line_are_those_that_gdb_reads(build):
     path = program(build)
     compare(path, [], specs_of(path, PROGRAM), 1000)

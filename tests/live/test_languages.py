@@ -12,7 +12,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
 # noqa: E402
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
+from claims import (Skip, cairn, claim, claim_each_of_many, expect, folder, main, need, need_root,
+                    run)
 
 # Each function prints its arguments as cairn trace does.
 CXX = r"""#include <cstdio>
@@ -471,7 +472,7 @@ def is_key(path, probe, names, told, condition, n):
     expect(sum(hits.values()) == n, condition, hits)
 
 
-@claim_each("g++", "clang++", "clang++ -stdlib=libc++")
+@claim_each_of_many("g++", "clang++", "clang++ -stdlib=libc++")
 def strings_and_vectors_of_cxx_are_what_the_program_prints(compiler):
     path = cxx_program(*compiler.split())
     sidecar = path + ".cairn"
@@ -535,7 +536,7 @@ def strings_and_vectors_of_rust_are_what_the_program_prints():
     is_key(path, "rust::shown", ("s", "o", "*r"), told, 'o == "xyxy" && s != "" && *r == "2"', 1)
 
 
-@claim_each("0", "2")
+@claim_each_of_many("0", "2")
 def enums_of_rust_are_the_variants_that_the_program_prints(level):
     path = rust_enums(level)
     expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
@@ -617,7 +618,7 @@ def what_rust_optimised_is_taken_only_on_request():
     is_as_printed(path, "rust::owned", ("s.vec.len", "v.len"), ("--assume-unmodified",))
 
 
-@claim_each("-N -l", "")
+@claim_each_of_many("-N -l", "")
 def arguments_of_go_are_where_its_convention_puts_them(flags):
     path = go_program("plain" if flags else "optimised", flags)
     for function, names in (("main.add", ("a", "b", "c")),
