@@ -2,8 +2,7 @@
 /*
  * A profile as a trace in CTF 1.8: one stream with one packet
  *
- * Stacks are written once each, as events of their own; samples refer to them. All integers have
- * this machine's byte order, which is little-endian wherever Cairn runs, and no alignment.
+ * Stacks are written once each, as events of their own; samples refer to them.
  */
 #include "export/ctf.h"
 
@@ -12,11 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-
 /*
- * The addresses of a trace: each file is in a range of its own, beyond those of processes and before
- * those of the kernel. The linker's addresses of a file have fewer than 40 bits.
+ * The addresses of a trace: each file is in a range of its own, beyond those of processes and
+ * before those of the kernel. The linker's addresses of a file have fewer than 40 bits.
  */
 #define FILE_BASE  (UINT64_C(1) << 60)
 #define FILE_SHIFT 40
@@ -46,46 +43,22 @@ static void put(struct writer *w, const void *bytes, size_t n)
 	fwrite(bytes, 1, n, w->out);
 }
 
-static void put_u8(struct writer *w, uint8_t value)
-{
-	put(w, &value, sizeof(value));
-}
-
-static void put_u32(struct writer *w, uint32_t value)
-{
-	put(w, &value, sizeof(value));
-}
-
-static void put_u64(struct writer *w, uint64_t value)
-{
-	put(w, &value, sizeof(value));
-}
-
 /*
- * Strings are UTF-8, says the metadata. What is not known is "-": for an empty string babeltrace2
- * 2.0.4 shows the one that the member had in an earlier event.
+ * What is not known is "-": for an empty string babeltrace2 2.0.4 shows the one that the member had
+ * in an earlier event.
  */
 static void put_text(struct writer *w, const char *text)
 {
-	size_t n, len;
-	uint32_t c;
-
-	text = *text ? text : "-";
-	n = strlen(text);
-	for (size_t at = 0; at < n; at += len ? len : 1) {
-		len = utf8_length((const uint8_t *)text + at, n - at, &c);
-		put(w, len ? text + at : "\xef\xbf\xbd", len ? len : 3);
-	}
-	put_u8(w, 0);
+	ctf_put_text(*text ? text : "-", w->out);
 }
 
 static void put_event(struct writer *w, uint32_t id, uint64_t ip)
 {
-	put_u32(w, id);
-	put_u64(w, w->now);
-	put_u32(w, (uint32_t)w->owner.pid);
-	put_u32(w, (uint32_t)w->owner.tid);
-	put_u64(w, ip);
+	ctf_put_u32(id, w->out);
+	ctf_put_u64(w->now, w->out);
+	ctf_put_u32((uint32_t)w->owner.pid, w->out);
+	ctf_put_u32((uint32_t)w->owner.tid, w->out);
+	ctf_put_u64(ip, w->out);
 }
 
 /* ---- files and addresses ---- */
@@ -166,21 +139,22 @@ static void put_file(struct writer *w, size_t i)
 	size_t n = build_id_size(f->build_id);
 
 	put_event(w, CTF_BIN_INFO, base);
-	put_u64(w, base);
-	put_u64(w, FILE_SIZE);
+	ctf_put_u64(base, w->out);
+	ctf_put_u64(FILE_SIZE, w->out);
 	/* As it is: it has to be found. */
 	put(w, f->path, strlen(f->path) + 1);
-	put_u8(w, 1);
-	put_u8(w, n != 0);
-	put_u8(w, 0);
+	ctf_put_u8(1, w->out);
+	ctf_put_u8(n != 0, w->out);
+	ctf_put_u8(0, w->out);
 	if (!n)
 		return;
 	put_event(w, CTF_BUILD_ID, base);
-	put_u64(w, base);
-	put_u64(w, n);
+	ctf_put_u64(base, w->out);
+	ctf_put_u64(n, w->out);
 	for (size_t k = 0; k < n; k++)
-		put_u8(w,
-		       (uint8_t)(digit(f->build_id[2 * k]) << 4 | digit(f->build_id[2 * k + 1])));
+		ctf_put_u8(
+			(uint8_t)(digit(f->build_id[2 * k]) << 4 | digit(f->build_id[2 * k + 1])),
+			w->out);
 }
 
 static void put_process(struct writer *w, int64_t pid)
@@ -227,21 +201,21 @@ static void put_place(struct writer *w, const struct cairn_profile_location *l)
 	const struct cairn_profile_mapping *m = cairn_profile_mapping(w->p, l->mapping);
 
 	put_text(w, m ? m->path : "");
-	put_u64(w, m ? l->address - m->start + m->offset : l->address);
+	ctf_put_u64(m ? l->address - m->start + m->offset : l->address, w->out);
 }
 
 static void put_frame(struct writer *w, const struct cairn_profile_location *l,
 		      const struct frame *f, const struct cairn_profile_function *function)
 {
 	put_event(w, CTF_FRAME, address_of(w, l));
-	put_u64(w, f->stack);
-	put_u32(w, f->depth);
-	put_u8(w, f->is_inlined);
-	put_u8(w, (uint8_t)profile_code(w->p, l));
+	ctf_put_u64(f->stack, w->out);
+	ctf_put_u32(f->depth, w->out);
+	ctf_put_u8(f->is_inlined, w->out);
+	ctf_put_u8((uint8_t)profile_code(w->p, l), w->out);
 	put_text(w, function->name);
 	put_text(w, function->linkage_name);
 	put_text(w, function->file);
-	put_u32(w, f->line);
+	ctf_put_u32(f->line, w->out);
 	put_place(w, l);
 }
 
@@ -297,15 +271,15 @@ static void put_sample(struct writer *w, const struct profile_record *r,
 
 	put_event(w, CTF_SAMPLE,
 		  s->n_stack ? address_of(w, cairn_profile_location(p, s->stack[0])) : 0);
-	put_u64(w, r->sample);
-	put_u64(w, (uint64_t)r->value);
-	put_u8(w, r->has_time);
-	put_u32(w, r->cpu);
+	ctf_put_u64(r->sample, w->out);
+	ctf_put_u64((uint64_t)r->value, w->out);
+	ctf_put_u8(r->has_time, w->out);
+	ctf_put_u32(r->cpu, w->out);
 	put_text(w, w->owner.thread);
 	put_text(w, end_of(s));
-	put_u32(w, (uint32_t)s->n_stack);
+	ctf_put_u32((uint32_t)s->n_stack, w->out);
 	for (size_t i = 0; i < s->n_stack; i++)
-		put_u64(w, address_of(w, cairn_profile_location(p, s->stack[i])));
+		ctf_put_u64(address_of(w, cairn_profile_location(p, s->stack[i])), w->out);
 }
 
 /* Timestamps are counted from the first one, if that is before the run. */
@@ -339,26 +313,20 @@ static int put_records(struct writer *w)
 
 /* ---- the packet ---- */
 
-struct packet_header {
-	uint32_t magic, stream_id;
-	uint64_t begin, end;                /* timestamps */
-	uint64_t content_size, packet_size; /* in bits */
-};
-
 /* Its sizes and last timestamp are known at the end. */
 static void finish_header(const struct writer *w, const struct cairn_profile_bytes *bytes)
 {
-	struct packet_header header = {.magic = CTF_MAGIC,
-				       .end = w->now,
-				       .content_size = (uint64_t)bytes->size * 8,
-				       .packet_size = (uint64_t)bytes->size * 8};
+	struct ctf_packet header = {.magic = CTF_MAGIC,
+				    .end = w->now,
+				    .content_size = (uint64_t)bytes->size * 8,
+				    .packet_size = (uint64_t)bytes->size * 8};
 
 	memcpy(bytes->bytes, &header, sizeof(header));
 }
 
 static int write_stream(struct writer *w, struct cairn_profile_bytes *ret)
 {
-	static const struct packet_header unknown;
+	static const struct ctf_packet unknown;
 	int rc;
 
 	w->out = open_memstream((char **)&ret->bytes, &ret->size);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "export/ctf_write.h"
 #include "export/profile_impl.h"
 
 /* Ids of events. */
@@ -16,8 +17,6 @@ enum {
 	CTF_FRAME,    /* cairn:frame */
 	CTF_SAMPLE,   /* cairn:sample */
 };
-
-#define CTF_MAGIC 0xc1fc1fc1u
 
 /*
  * The text of the metadata.

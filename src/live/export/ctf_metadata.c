@@ -12,36 +12,8 @@
 
 #include "base/utf8.h"
 
-static const char types[] =
-	"/* CTF 1.8 */\n\n"
-	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
-	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
-	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
-	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
-	"typealias integer { size = 64; align = 8; signed = true; } := int64_t;\n"
-	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address_t;\n\n"
-	"trace {\n"
-	"\tmajor = 1;\n"
-	"\tminor = 8;\n"
-	"\tbyte_order = le;\n"
-	"\tpacket.header := struct { uint32_t magic; uint32_t stream_id; };\n"
-	"};\n\n";
-
-static const char stream[] =
-	"typealias integer {\n"
-	"\tsize = 64; align = 8; signed = false; map = clock.cairn.value;\n"
-	"} := time_t;\n\n"
-	"stream {\n"
-	"\tid = 0;\n"
-	"\tpacket.context := struct {\n"
-	"\t\ttime_t timestamp_begin;\n"
-	"\t\ttime_t timestamp_end;\n"
-	"\t\tuint64_t content_size;\n"
-	"\t\tuint64_t packet_size;\n"
-	"\t};\n"
-	"\tevent.header := struct { uint32_t id; time_t timestamp; };\n"
-	"\tevent.context := struct { int32_t _vpid; int32_t _vtid; address_t _ip; };\n"
-	"};\n\n";
+static const char address[] =
+	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address_t;\n";
 
 static const struct {
 	int id;
@@ -89,29 +61,13 @@ static void put_env(const char *key, const char *text, FILE *out)
 	fputs(";\n", out);
 }
 
-static void put_clock(int64_t start_ns, FILE *out)
-{
-	int64_t start = start_ns > 0 ? start_ns : 0;
-
-	fprintf(out,
-		"clock {\n"
-		"\tname = cairn;\n"
-		"\tdescription = \"since 1970\";\n"
-		"\tfreq = 1000000000;\n"
-		"\toffset_s = %" PRId64 ";\n"
-		"\toffset = %" PRId64 ";\n"
-		"\tabsolute = TRUE;\n"
-		"};\n\n",
-		start / 1000000000, start % 1000000000);
-}
-
 void ctf_put_metadata(const struct cairn_profile *p, size_t type, const char *title,
 		      int64_t start_ns, FILE *out)
 {
 	const struct cairn_profile_type *t = cairn_profile_type(p, type);
 	struct cairn_profile_run run = cairn_profile_run(p);
 
-	fputs(types, out);
+	ctf_put_types(address, out);
 	fputs("env {\n", out);
 	put_env("tracer_name", "cairn", out);
 	put_env("title", title, out);
@@ -120,8 +76,8 @@ void ctf_put_metadata(const struct cairn_profile *p, size_t type, const char *ti
 	put_env("period_of", run.each.type, out);
 	fprintf(out, "\tduration_ns = %" PRId64 ";\n\tperiod = %" PRId64 ";\n};\n\n",
 		run.duration_ns, run.period);
-	put_clock(start_ns, out);
-	fputs(stream, out);
+	ctf_put_clock("since 1970", start_ns > 0 ? start_ns : 0, out);
+	ctf_put_stream("", "address_t _ip;", out);
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		fprintf(out,
 			"event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = 0;\n"

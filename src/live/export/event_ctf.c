@@ -18,9 +18,8 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "base/utf8.h"
 #include "base/vec.h"
-#include "export/ctf.h"
+#include "export/ctf_write.h"
 #include "export/event_value.h"
 
 /* Half of what a reader of 32 bits could map; far beyond it nobody reads a trace whole. */
@@ -82,42 +81,6 @@ void cairn_event_ctf_free(struct cairn_event_ctf *c)
 	free(c);
 }
 
-/* ---- bytes ---- */
-
-static void put(struct cairn_event_ctf *c, const void *bytes, size_t n)
-{
-	fwrite(bytes, 1, n, c->out);
-	c->n_written += n;
-}
-
-static void put_u8(struct cairn_event_ctf *c, uint8_t value)
-{
-	put(c, &value, sizeof(value));
-}
-
-static void put_u32(struct cairn_event_ctf *c, uint32_t value)
-{
-	put(c, &value, sizeof(value));
-}
-
-static void put_u64(struct cairn_event_ctf *c, uint64_t value)
-{
-	put(c, &value, sizeof(value));
-}
-
-/* Strings are UTF-8, says the metadata. */
-static void put_text(struct cairn_event_ctf *c, const char *text)
-{
-	size_t n = strlen(text), len;
-	uint32_t u;
-
-	for (size_t at = 0; at < n; at += len ? len : 1) {
-		len = utf8_length((const uint8_t *)text + at, n - at, &u);
-		put(c, len ? text + at : "\xef\xbf\xbd", len ? len : 3);
-	}
-	put_u8(c, 0);
-}
-
 /* ---- events ---- */
 
 static int put_value(struct cairn_event_ctf *c, const struct cairn_event *event, uint32_t i,
@@ -133,26 +96,26 @@ static int put_value(struct cairn_event_ctf *c, const struct cairn_event *event,
 	if (r < 0)
 		return r;
 	bool is_empty = v.kind == EVENT_STRING && !*v.text;
-	put_u8(c, is_empty ? TAG_EMPTY : tags[v.kind]);
+	ctf_put_u8(is_empty ? TAG_EMPTY : tags[v.kind], c->out);
 	switch (v.kind) {
 	case EVENT_BOOL:
-		put_u8(c, v.truth);
+		ctf_put_u8(v.truth, c->out);
 		break;
 	case EVENT_INT:
-		put(c, &v.number, sizeof(v.number));
+		ctf_put_u64((uint64_t)v.number, c->out);
 		break;
 	case EVENT_UINT:
-		put_u64(c, v.natural);
+		ctf_put_u64(v.natural, c->out);
 		break;
 	case EVENT_FLOAT:
-		put(c, &v.real, sizeof(v.real));
+		fwrite(&v.real, 1, sizeof(v.real), c->out);
 		break;
 	case EVENT_STRING:
 	case EVENT_JSON:
 		if (is_empty)
-			put_u8(c, 0);
+			ctf_put_u8(0, c->out);
 		else
-			put_text(c, v.text);
+			ctf_put_text(v.text, c->out);
 		break;
 	}
 	return 0;
@@ -179,20 +142,21 @@ static void put_head(struct cairn_event_ctf *c, const struct cairn_event *event,
 {
 	char text[TEXT_MAX];
 
-	put_u32(c, id);
-	put_u64(c, event->time_ns);
-	put_u32(c, event->pid);
-	put_u32(c, event->tid);
-	put_text(c, event->comm[0] ? event->comm : "-");
+	ctf_put_u32(id, c->out);
+	ctf_put_u64(event->time_ns, c->out);
+	ctf_put_u32(event->pid, c->out);
+	ctf_put_u32(event->tid, c->out);
+	ctf_put_text(event->comm[0] ? event->comm : "-", c->out);
 	cairn_site_text(event->probe->function, event->site->site, NULL, text, sizeof(text));
-	put_text(c, text);
+	ctf_put_text(text, c->out);
 	if (!event->call)
 		return;
 	c->has_calls = true;
-	put_u32(c, event->call->depth);
-	put_u64(c, event->call->moment == CAIRN_CALL_RETURN
-			   ? event->time_ns - event->call->entered_ns
-			   : 0);
+	ctf_put_u32(event->call->depth, c->out);
+	ctf_put_u64(event->call->moment == CAIRN_CALL_RETURN
+			    ? event->time_ns - event->call->entered_ns
+			    : 0,
+		    c->out);
 }
 
 int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *event)
@@ -208,6 +172,7 @@ int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *e
 	for (uint32_t i = 0; i < event->n_values && r == 0; i++)
 		r = put_value(c, event, i, &arena);
 	arena_fini(&arena);
+	c->n_written = (uint64_t)ftello(c->out);
 	kept.size = (uint32_t)(c->n_written - kept.at);
 	if (r == 0 && (ferror(c->out) || !VEC_ADD(&c->events, kept)))
 		r = -ENOMEM;
@@ -217,39 +182,9 @@ int cairn_event_ctf_event(struct cairn_event_ctf *c, const struct cairn_event *e
 /* ---- the metadata ---- */
 
 static const char types[] =
-	"/* CTF 1.8 */\n\n"
-	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
-	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
-	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
-	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
-	"typealias integer { size = 64; align = 8; signed = true; } := int64_t;\n"
 	"typealias floating_point { exp_dig = 11; mant_dig = 53; byte_order = le; align = 8; }"
 	" := double_t;\n"
-	"typealias enum : uint8_t { truth, i, u, real, text, empty, json } := tag_t;\n\n"
-	"trace {\n"
-	"\tmajor = 1;\n"
-	"\tminor = 8;\n"
-	"\tbyte_order = le;\n"
-	"\tpacket.header := struct { uint32_t magic; uint32_t stream_id; };\n"
-	"};\n\n"
-	"env {\n\ttracer_name = \"cairn\";\n\ttitle = \"cairn trace\";\n";
-
-static const char stream[] =
-	"typealias integer {\n"
-	"\tsize = 64; align = 8; signed = false; map = clock.cairn.value;\n"
-	"} := time_t;\n\n"
-	"stream {\n"
-	"\tid = 0;\n"
-	"\tpacket.context := struct {\n"
-	"\t\ttime_t timestamp_begin;\n"
-	"\t\ttime_t timestamp_end;\n"
-	"\t\tuint64_t content_size;\n"
-	"\t\tuint64_t packet_size;\n"
-	"\t\tuint64_t events_discarded;\n"
-	"\t};\n"
-	"\tevent.header := struct { uint32_t id; time_t timestamp; };\n"
-	"\tevent.context := struct { int32_t _vpid; int32_t _vtid; string _procname; };\n"
-	"};\n\n";
+	"typealias enum : uint8_t { truth, i, u, real, text, empty, json } := tag_t;\n";
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -268,18 +203,6 @@ static void put_absences(const struct cairn_trace_stats *stats, FILE *out)
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "\t%s = %" PRIu64 ";\n", absences[i].name, absences[i].n);
 	fputs("};\n\n", out);
-}
-
-/* Monotonic; the offset makes it since 1970. */
-static void put_clock(FILE *out)
-{
-	int64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-
-	fprintf(out,
-		"clock {\n\tname = cairn;\n\tdescription = \"CLOCK_MONOTONIC\";\n"
-		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = %" PRId64 ";\n"
-		"\tabsolute = TRUE;\n};\n\n",
-		offset / 1000000000, offset % 1000000000);
 }
 
 /* A name of TSDL for a value: "p->n" is p__n. */
@@ -388,10 +311,12 @@ static int make_metadata(const struct cairn_event_ctf *c, const struct cairn_tra
 
 	if (!out)
 		return -ENOMEM;
-	fputs(types, out);
+	ctf_put_types(types, out);
+	fputs("env {\n\ttracer_name = \"cairn\";\n\ttitle = \"cairn trace\";\n", out);
 	put_absences(stats, out);
-	put_clock(out);
-	fputs(stream, out);
+	/* The offset makes the time since 1970 of a monotonic one. */
+	ctf_put_clock("CLOCK_MONOTONIC", clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), out);
+	ctf_put_stream("\t\tuint64_t events_discarded;\n", "string _procname;", out);
 	for (size_t i = 0; i < c->classes.n && r == 0; i++)
 		r = put_class(c, i, out);
 	has_failed = ferror(out) != 0;
@@ -401,9 +326,7 @@ static int make_metadata(const struct cairn_event_ctf *c, const struct cairn_tra
 /* ---- the stream ---- */
 
 struct packet_head {
-	uint32_t magic, stream_id;
-	uint64_t begin, end;                /* timestamps */
-	uint64_t content_size, packet_size; /* in bits */
+	struct ctf_packet packet;
 	uint64_t n_lost;
 };
 
@@ -419,7 +342,7 @@ static int by_time(const void *a, const void *b)
 
 static int make_stream(struct cairn_event_ctf *c, uint64_t n_lost, uint8_t **ret, size_t *ret_size)
 {
-	struct packet_head head = {.magic = CTF_MAGIC, .n_lost = n_lost};
+	struct packet_head head = {.packet.magic = CTF_MAGIC, .n_lost = n_lost};
 	size_t size = sizeof(head) + c->n_written, at = sizeof(head);
 	uint8_t *bytes = malloc(size);
 
@@ -434,10 +357,10 @@ static int make_stream(struct cairn_event_ctf *c, uint64_t n_lost, uint8_t **ret
 		at += c->events.p[i].size;
 	}
 	if (c->events.n) {
-		head.begin = c->events.p[0].time_ns;
-		head.end = c->events.p[c->events.n - 1].time_ns;
+		head.packet.begin = c->events.p[0].time_ns;
+		head.packet.end = c->events.p[c->events.n - 1].time_ns;
 	}
-	head.content_size = head.packet_size = (uint64_t)at * 8;
+	head.packet.content_size = head.packet.packet_size = (uint64_t)at * 8;
 	memcpy(bytes, &head, sizeof(head));
 	*ret = bytes;
 	*ret_size = at;

@@ -2,8 +2,8 @@
 /*
  * The neutral model of samples, and the formats that it is written to and read from
  *
- * profile.c keeps the model, moments.c when samples were taken, comments.c remarks. Each format is one file
- * (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
+ * profile.c keeps the model, moments.c when samples were taken, comments.c remarks. Each format is
+ * one file (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
  * ctf_metadata.c, otlp_write.c with otlp_tables.c and otlp_dictionary.c), which knows the public
  * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
  * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
@@ -12,7 +12,7 @@
  * a profile of some of its samples.
  *
  * Events of a trace are no profile: perfetto.c and event_ctf.c write them, with the values of
- * event_value.c.
+ * event_value.c. ctf_write.c has what traces of both in CTF share.
  */
 #ifndef EXPORT_PROFILE_IMPL_H
 #define EXPORT_PROFILE_IMPL_H
