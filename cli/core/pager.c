@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
+
 static pid_t pager;
 
 static const char *command(void)
@@ -18,21 +20,17 @@ static const char *command(void)
 	return own ? own : all ? all : "less";
 }
 
-/* A pager that cannot be run would swallow the answer. */
-static bool is_program(const char *word, size_t len)
+/* A pager that cannot be run would swallow the answer. Of a path the shell knows more. */
+static bool is_there(const char *word, size_t len)
 {
-	const char *path = getenv("PATH");
-	char file[4096];
+	if (memchr(word, '/', len))
+		return true;
+	char *name = strndup(word, len), *path = name ? command_find(name) : NULL;
+	bool ret = path != NULL;
 
-	while (path && *path) {
-		size_t n = strcspn(path, ":");
-
-		snprintf(file, sizeof(file), "%.*s/%.*s", (int)n, path, (int)len, word);
-		if (!access(file, X_OK))
-			return true;
-		path += n + (path[n] == ':');
-	}
-	return memchr(word, '/', len) != NULL;
+	free(path);
+	free(name);
+	return ret;
 }
 
 static bool is_wanted(void)
@@ -40,7 +38,7 @@ static bool is_wanted(void)
 	const char *words = command(), *term = getenv("TERM");
 
 	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 && *words &&
-	       strcmp(words, "cat") != 0 && is_program(words, strcspn(words, " "));
+	       strcmp(words, "cat") != 0 && is_there(words, strcspn(words, " "));
 }
 
 static void run_pager(const int pipe_ends[2])

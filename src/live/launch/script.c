@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "launch/path.h"
 
 static const char *skip_blanks(const char *at, const char *end)
 {
@@ -55,17 +56,14 @@ bool script_next(const char *path, struct script_line *ret)
 
 bool script_of_env(const struct script_line *line, char *ret, size_t size)
 {
-	const char *slash = strrchr(line->interpreter, '/'), *dir = getenv("PATH"), *end;
+	const char *slash = strrchr(line->interpreter, '/'), *name = line->argument;
 
 	/* An option, a variable or several words are env(1)'s to read. */
-	if (!slash || strcmp(slash, "/env") || !line->argument[0] || line->argument[0] == '-' ||
-	    strpbrk(line->argument, "/= \t"))
+	if (!slash || strcmp(slash, "/env") || !name[0] || name[0] == '-' || strpbrk(name, "/= \t"))
 		return false;
-	for (; dir && *dir; dir = *end ? end + 1 : end) {
-		end = strchrnul(dir, ':');
-		int n = snprintf(ret, size, "%.*s/%s", (int)(end - dir), dir, line->argument);
-		if (*dir == '/' && n > 0 && (size_t)n < size && !access(ret, X_OK))
-			return true;
-	}
-	return false;
+	SCOPE_FREE char *path = path_search(name, strlen(name));
+	if (!path || strlen(path) >= size)
+		return false;
+	strcpy(ret, path);
+	return true;
 }
