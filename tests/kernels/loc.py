@@ -349,18 +349,5 @@ def check(kernel, vmlinux):
     check_left(version, text)
 
 
-def main():
-    if not guests.pairs() or common.have('qemu-system-x86_64', 'cpio', 'gdb',
-                                         'clang'):
-        common.skip(
-            'BPF programs in other kernels',
-            'no kernel with a vmlinux, no QEMU, no gdb, or '
-            'no clang: scripts/kernels.sh fetches the kernels')
-        common.finish()
-    for kernel, vmlinux in guests.pairs():
-        check(kernel, vmlinux)
-    common.finish()
-
-
 if __name__ == '__main__':
-    main()
+    guests.each('BPF programs in other kernels', check, 'gdb', 'clang')

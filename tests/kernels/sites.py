@@ -205,16 +205,5 @@ def check(kernel, vmlinux):
             'kptr_restrict=1' in hidden and 'status 3' in hidden)
 
 
-def main():
-    if not guests.pairs() or common.have('qemu-system-x86_64', 'cpio'):
-        common.skip(
-            'sites in other kernels', 'no kernel with a vmlinux, or no QEMU: '
-            'scripts/kernels.sh fetches them')
-        common.finish()
-    for kernel, vmlinux in guests.pairs():
-        check(kernel, vmlinux)
-    common.finish()
-
-
 if __name__ == '__main__':
-    main()
+    guests.each('sites in other kernels', check)

@@ -478,16 +478,5 @@ def check(kernel, vmlinux):
         kernel_refused.check(version, text, sent, bool(module))
 
 
-def main():
-    if not guests.pairs() or common.have('qemu-system-x86_64', 'cpio', 'gdb'):
-        common.skip(
-            'traces of other kernels', 'no kernel with a vmlinux, no QEMU, or no gdb: '
-            'scripts/kernels.sh fetches them')
-        common.finish()
-    for kernel, vmlinux in guests.pairs():
-        check(kernel, vmlinux)
-    common.finish()
-
-
 if __name__ == '__main__':
-    main()
+    guests.each('traces of other kernels', check, 'gdb')

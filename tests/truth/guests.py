@@ -109,3 +109,17 @@ def boot(kernel, script, files, programs=None):
                            timeout=900,
                            check=False)
     return r.stdout.decode('utf-8', 'replace').replace('\r', '')
+
+
+def each(of, check, *tools):
+    """ check(kernel, vmlinux) for each, and the end of the script; or its skip, of claims of that
+    name, where kernels or tools are not there."""
+    if not pairs() or common.have('qemu-system-x86_64', 'cpio', *tools):
+        needed = ', '.join(('QEMU', *tools))
+        common.skip(
+            of, f'no kernel with a vmlinux, or not all of {needed}: '
+            'scripts/kernels.sh fetches the kernels')
+        common.finish()
+    for kernel, vmlinux in pairs():
+        check(kernel, vmlinux)
+    common.finish()
