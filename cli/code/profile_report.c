@@ -284,6 +284,10 @@ int profile_report(const struct profile_run *run, bool json)
 		show_text(run);
 	say_notes(run->prof);
 	say_command(run->prof);
+	if (!run->counts.n_samples && run->counts.n_lost)
+		return fail(run->fail_on_loss ? STATUS_LOST : STATUS_NO,
+			    "no sample was taken: %s lost",
+			    cairn_counted(run->counts.n_lost, "sample").text);
 	if (!run->counts.n_samples)
 		return fail(STATUS_NO, "no sample was taken: nothing that is profiled ran, or it "
 				       "ended at once");

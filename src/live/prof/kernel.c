@@ -416,7 +416,8 @@ void prof_kernel_next_window(struct prof_kernel *k)
 static uint64_t n_missed(const struct prof_kernel *k)
 {
 	const struct bpf_program *programs[] = {k->bpf->progs.on_probe, k->bpf->progs.on_tracepoint,
-						k->bpf->progs.on_raw_tracepoint};
+						k->bpf->progs.on_raw_tracepoint,
+						k->bpf->progs.on_switch};
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {

@@ -456,6 +456,9 @@ int on_probe(struct pt_regs *ctx)
 
 /* ---- time blocked ---- */
 
+/* Of task_struct, from <linux/sched.h>. */
+enum { STATE_DEAD = 0x80 };
+
 static __always_inline unsigned int state_of(struct task_struct *task)
 {
 	struct task_struct___old *old = (void *)task;
@@ -465,8 +468,23 @@ static __always_inline unsigned int state_of(struct task_struct *task)
 	return (unsigned int)old->state;
 }
 
-/* A thread that is about to wait: its stack now, the time when it runs again. */
-static __always_inline void on_block(void *ctx)
+/*
+ * The sample of a thread that waits. One that is there already was not seen to end: kernels leave
+ * out events of some tasks, and a thread that such a task makes way for runs again unseen.
+ */
+static __always_inline void keep_blocked(__u32 thread, const struct prof_sample *sample)
+{
+	if (!bpf_map_update_elem(&blocked, &thread, sample, BPF_NOEXIST))
+		return;
+	count_lost();
+	bpf_map_update_elem(&blocked, &thread, sample, BPF_ANY);
+}
+
+/*
+ * A thread that is about to wait: its stack now, the time when it runs again. @thread: its number
+ * in the first pid namespace, by which on_switch() finds it.
+ */
+static __always_inline void on_block(void *ctx, __u32 thread)
 {
 	__u32 tid;
 	struct walk *w = begin(&tid);
@@ -485,10 +503,16 @@ static __always_inline void on_block(void *ctx)
 	w->head.state = PROF_STACK_ONLY;
 	send(w);
 	kept = w->head;
-	if (bpf_map_update_elem(&blocked, &tid, &kept, BPF_ANY))
-		count_lost();
+	keep_blocked(thread, &kept);
 	count_time(kept.time_ns);
 	leave_walk(w);
+}
+
+/* It does not run again, and its number will be another one's. */
+static __always_inline void on_dead(__u32 thread)
+{
+	if (!bpf_map_delete_elem(&blocked, &thread))
+		count_lost();
 }
 
 SEC("tp_btf/sched_switch")
@@ -497,9 +521,12 @@ int on_switch(__u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	__u32 tid = (__u32)next->pid;
 	struct prof_sample *s, sample;
+	unsigned int state = ctx[0] ? 0 : state_of(prev);
 
-	if (!ctx[0] && state_of(prev))
-		on_block(ctx);
+	if (state & STATE_DEAD)
+		on_dead((__u32)prev->pid);
+	else if (state)
+		on_block(ctx, (__u32)prev->pid);
 	s = bpf_map_lookup_elem(&blocked, &tid);
 	if (!s)
 		return 0;
@@ -513,7 +540,7 @@ int on_switch(__u64 *ctx)
 	return 0;
 }
 
-/* Elsewhere than in the first pid namespace these are not the profiler's numbers. */
+/* Elsewhere than in the first pid namespace the child's number is not the profiler's. */
 SEC("tp_btf/sched_process_fork")
 int on_fork(__u64 *ctx)
 {
@@ -527,10 +554,10 @@ int on_fork(__u64 *ctx)
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
-	struct task_struct *task = (void *)ctx[0];
+	__u32 tgid, tid;
 
-	if (!pidns_ino)
-		walk_execed((__u32)task->tgid);
+	if (current_ids(&tgid, &tid))
+		walk_execed(tgid);
 	return 0;
 }
 

@@ -368,8 +368,8 @@ static __always_inline int wanted(__u32 tgid)
 }
 
 /*
- * Process and thread as the tracer's pid namespace numbers them, as bpf_get_current_pid_tgid()
- * sidecars them.
+ * Process and thread as the tracer's pid namespace numbers them, in the form that
+ * bpf_get_current_pid_tgid() gives.
  */
 static __always_inline __u64 current_ids(void)
 {
@@ -646,8 +646,8 @@ int on_exit(__u64 *ctx)
 }
 
 /*
- * What is known of processes, for their stacks. Elsewhere than in the first pid namespace these are
- * not the numbers that the tracer knows.
+ * What is known of processes, for their stacks. Elsewhere than in the first pid namespace the child's
+ * number is not the tracer's.
  */
 SEC("tp_btf/sched_process_fork")
 int on_walk_fork(__u64 *ctx)
@@ -662,10 +662,7 @@ int on_walk_fork(__u64 *ctx)
 SEC("tp_btf/sched_process_exec")
 int on_walk_exec(__u64 *ctx)
 {
-	struct task_struct *task = (void *)ctx[0];
-
-	if (!pidns_ino)
-		walk_execed((__u32)task->tgid);
+	walk_execed(current_ids() >> 32);
 	return 0;
 }
 
