@@ -24,8 +24,12 @@ static const char *const names[N_SECTIONS] = {
 };
 
 static struct cairn_loc_opts options;
+/*
+ * The first one stays once it was taken: libbpf before 1.3 frees its list with the last handler, and
+ * uses it again.
+ */
 static int handler_ids[N_SECTIONS];
-static bool is_registered;
+static bool is_registered, is_first_kept;
 
 static bool is_kernel(long section)
 {
@@ -74,8 +78,8 @@ int handlers_check_kernel(char *ret_why, size_t n)
 /* One link for all sites of a file, where the kernel has that. */
 static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long section)
 {
-	char why[200];
-	int e = handlers_check_kernel(why, sizeof(why));
+	char why[200] = "cairn_loc_unregister() was called";
+	int e = is_registered ? handlers_check_kernel(why, sizeof(why)) : -EOPNOTSUPP;
 
 	if (e)
 		say(LIBBPF_WARN, prog, why);
@@ -129,6 +133,13 @@ static int register_section(long section)
 	return libbpf_register_prog_handler(names[section], BPF_PROG_TYPE_KPROBE, 0, &opts);
 }
 
+/* All but the first of @n. */
+static void unregister_sections(int n)
+{
+	for (int i = 1; i < n; i++)
+		libbpf_unregister_prog_handler(handler_ids[i]);
+}
+
 int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err)
 {
 	int e = opts_take(&options, sizeof(options), opts, err);
@@ -136,12 +147,12 @@ int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err)
 	kernels_forget();
 	if (e < 0 || is_registered)
 		return e;
-	for (int i = 0; i < N_SECTIONS; i++) {
+	for (int i = is_first_kept; i < N_SECTIONS; i++) {
 		handler_ids[i] = register_section(i);
+		is_first_kept |= handler_ids[i] >= 0;
 		if (handler_ids[i] >= 0)
 			continue;
-		for (int k = 0; k < i; k++)
-			libbpf_unregister_prog_handler(handler_ids[k]);
+		unregister_sections(i);
 		return err_set(err, handler_ids[i], "libbpf does not take SEC(\"%s\"): %s",
 			       names[i], strerror(-handler_ids[i]));
 	}
@@ -151,8 +162,8 @@ int cairn_loc_register(const struct cairn_loc_opts *opts, struct cairn_err *err)
 
 void cairn_loc_unregister(void)
 {
-	for (int i = 0; is_registered && i < N_SECTIONS; i++)
-		libbpf_unregister_prog_handler(handler_ids[i]);
+	if (is_registered)
+		unregister_sections(N_SECTIONS);
 	is_registered = false;
 	kernels_forget();
 }
