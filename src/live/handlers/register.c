@@ -25,7 +25,7 @@ static const char *const names[N_SECTIONS] = {
 
 static struct cairn_loc_opts options;
 /*
- * The first one stays once it was taken: libbpf before 1.3 frees its list with the last handler, and
+ * The first one stays once it was taken: libbpf 1.1 frees its list with the last handler, and
  * uses it again.
  */
 static int handler_ids[N_SECTIONS];
