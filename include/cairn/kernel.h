@@ -76,14 +76,15 @@ const uint8_t *cairn_kernel_build_id(const struct cairn_kernel *kernel, size_t *
  *
  * The kernel: vmlinux as Linux distributions name it, in the debug directories, /usr/lib/debug,
  * /boot and /lib/modules. A module: its file in /lib/modules/RELEASE, whose debug file is found as
- * cairn_binary_open() finds any. A file with another build-id is passed over.
+ * cairn_binary_open() finds any. One that is compressed by zstd or gzip is unpacked into memory, up
+ * to 256 MB. A file with another build-id is passed over.
  *
  * @opts  the directories are used for both. Of the kernel, debug_file is the only candidate. May be
  *        NULL
  * @ret   the caller's: cairn_binary_close()
  * Returns 0. -ENOENT: there is none (err: a line for each place). -ESTALE: opts->debug_file is
- * another kernel's. -EOPNOTSUPP: the module's file is compressed. -ENOMEM, and as
- * cairn_binary_open().
+ * another kernel's. -EOPNOTSUPP: the module's file is compressed otherwise (xz). -EBADMSG, -ERANGE:
+ * it is damaged, or too large. -ENOMEM, and as cairn_binary_open().
  */
 int cairn_kernel_find(const struct cairn_kernel *kernel, const struct cairn_binary_opts *opts,
 		      struct cairn_binary **ret, struct cairn_err *err);

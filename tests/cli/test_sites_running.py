@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn sites --running: addresses of the kernel that runs and of its modules, from a made-up proc
 and sysfs. The oracle is nm: what it prints is shifted by hand, and is what kallsyms has."""
+import gzip
+import lzma
 import os
 import re
 import shutil
+import subprocess
 
 from claims import cairn, claim, compile_c, expect, main, need, path_of, run, write
-from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, build_id, kallsyms, module, put, symbols, system, vmlinux)
+from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, build_id, kallsyms,
+                            module, put, symbols, system, vmlinux)
+
 
 def running(root, *words, **env):
     return cairn("sites",
@@ -206,11 +211,39 @@ def what_is_no_loaded_module_is_said_to_be_none():
     os.makedirs(os.path.join(root, "sys/module/tcp_cubic"))
     r = running(root, "--running=tcp_cubic", "weigh")
     expect(r.status == 1 and "built into the kernel" in r.err, r)
-    module(root)
-    put(root, f"lib/modules/{RELEASE}/modules.dep", "kernel/a-sample.ko.xz:\n")
-    r = running(root, "--running=a_sample", "weigh")
-    expect(r.status == 3 and "compressed" in r.err and "--debug-file" in r.err,
-           r)
+
+
+@claim
+def a_compressed_module_is_read():
+    root = system("compressed")
+    ko, _ = module(root)
+    wanted = told(running(root, "--running=a_sample", "weigh", "--json"))
+    expect(wanted)
+    with open(ko, "rb") as file:
+        bytes_of = file.read()
+    for name, packed in (("gz", gzip.compress(bytes_of)), ("zst", None),
+                         ("xz", lzma.compress(bytes_of))):
+        path = f"{ko}.{name}"
+        if packed:
+            with open(path, "wb") as file:
+                file.write(packed)
+        elif not shutil.which("zstd"):
+            continue
+        else:
+            subprocess.run(["zstd", "-q", ko, "-o", path], check=True)
+        put(
+            root, f"lib/modules/{RELEASE}/modules.dep",
+            f"{os.path.relpath(path, os.path.join(root, 'lib/modules', RELEASE))}:\n"
+        )
+        hidden = ko + ".hidden"
+        os.rename(ko, hidden)
+        r = running(root, "--running=a_sample", "weigh", "--json")
+        os.rename(hidden, ko)
+        if name == "xz":
+            expect(r.status == 3 and "xz" in r.err and "--debug-file" in r.err,
+                   r)
+        else:
+            expect(told(r) == wanted, name, r)
 
 
 @claim

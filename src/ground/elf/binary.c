@@ -235,6 +235,12 @@ int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
 	return open_path(path, opts, ALL, ret, err);
 }
 
+int binary_open_fd(int fd, const char *path, const struct cairn_binary_opts *opts,
+		   struct cairn_binary **ret, struct cairn_err *err)
+{
+	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, ALL, ret, err);
+}
+
 int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err)
 {
 	return open_path(path, NULL, FOR_LATER, ret, err);

@@ -387,6 +387,18 @@ int binary_open_for_types(const char *path, struct cairn_binary **ret, struct ca
 int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret,
 		      struct cairn_err *err);
 
+/* As cairn_binary_open() of @path, of which @fd has the bytes. */
+int binary_open_fd(int fd, const char *path, const struct cairn_binary_opts *opts,
+		   struct cairn_binary **ret, struct cairn_err *err);
+
+/*
+ * binary_open_unpacked - as cairn_binary_open() of what is in a compressed file: zstd, gzip
+ *
+ * Errors: as cairn_binary_open(); -EOPNOTSUPP also for xz, -ERANGE for more than a module has.
+ */
+int binary_open_unpacked(const char *path, const struct cairn_binary_opts *opts,
+			 struct cairn_binary **ret, struct cairn_err *err);
+
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
 		    struct cairn_err *err);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "elf/elf.h"
 #include "kernel/kernel.h"
 
 /* Those with debug information first. */
@@ -35,6 +36,19 @@ static int note(struct search *s, const struct cairn_err *line)
 		       : -ENOMEM;
 }
 
+/* 1 if it is the one; else 0, and it is closed. */
+static int take_if_build(struct search *s, const char *path, struct cairn_binary *bin)
+{
+	struct cairn_err err = {0};
+	if (kernel_is_build(s->kernel, bin)) {
+		s->found = bin;
+		return 1;
+	}
+	err_set(&err, -ESTALE, "%s: of another build", path);
+	cairn_binary_close(bin);
+	return note(s, &err);
+}
+
 /* 1 if it is the one; 0: the next. */
 static int try_file(struct search *s, const char *path)
 {
@@ -43,15 +57,7 @@ static int try_file(struct search *s, const char *path)
 	int rc = cairn_binary_open(path, s->opts, &bin, &err);
 	if (rc == -ENOMEM)
 		return rc;
-	if (rc < 0)
-		return note(s, &err);
-	if (kernel_is_build(s->kernel, bin)) {
-		s->found = bin;
-		return 1;
-	}
-	err_set(&err, -ESTALE, "%s: of another build", path);
-	cairn_binary_close(bin);
-	return note(s, &err);
+	return rc < 0 ? note(s, &err) : take_if_build(s, path, bin);
 }
 
 /* "DIR/.build-id/12/3456.debug", malloc()ed. */
@@ -155,6 +161,14 @@ static bool is_compressed(const char *path)
 	return n > 3 && strcmp(path + n - 3, ".ko");
 }
 
+/* The only candidate: another one would be another module's. */
+static int open_compressed(struct search *s, const char *path, struct cairn_err *err)
+{
+	struct cairn_binary *bin;
+	int rc = binary_open_unpacked(path, s->opts, &bin, err);
+	return rc < 0 ? rc : take_if_build(s, path, bin);
+}
+
 static int find_module(struct search *s, struct cairn_err *err)
 {
 	const struct cairn_kernel *k = s->kernel;
@@ -166,11 +180,9 @@ static int find_module(struct search *s, struct cairn_err *err)
 		return list ? note(s, &line) : -ENOMEM;
 	}
 	SCOPE_FREE char *path = kernel_path(k, "lib/modules/%s/%s", k->release, name);
-	if (path && is_compressed(path))
-		return err_set(err, -EOPNOTSUPP,
-			       "%s is compressed. Unpack it, and name the result with --debug-file",
-			       path);
-	return path ? try_file(s, path) : -ENOMEM;
+	if (!path)
+		return -ENOMEM;
+	return is_compressed(path) ? open_compressed(s, path, err) : try_file(s, path);
 }
 
 static int find(struct search *s, struct cairn_err *err)
