@@ -85,7 +85,7 @@ static unsigned long rows_of_terminal(void)
 static void choose_output(const struct aggregate_values *v, struct session *session)
 {
 	struct aggregate_session *a = session->aggregates;
-	bool is_terminal = session->out == stdout && isatty(STDOUT_FILENO);
+	bool is_terminal = !session->out_name && isatty(STDOUT_FILENO);
 
 	if (!v->every)
 		return;
@@ -212,7 +212,7 @@ static bool write_whole(struct session *session, const struct cairn_aggregates *
 		aggregate_page_note(a->page, table);
 		if (is_last)
 			session->status = aggregate_page_write(a->page, session, table);
-		return !session->every_ns && !session->output;
+		return !session->every_ns && !session->out_name;
 	}
 	if (session->profile)
 		session->status =

@@ -79,7 +79,7 @@ static int open_one(const char *name, struct export *x)
 	if (r == 0)
 		r = cairn_perfetto_begin(x->perfetto, trace_output_stream(x->output));
 	if (r == 0)
-		r = trace_output_event_ends(x->output);
+		r = trace_output_ends(x->output, false);
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
 }
 
@@ -107,7 +107,7 @@ static int take_event(struct export *x, const struct cairn_event *event)
 	if (x->ctf)
 		return cairn_event_ctf_event(x->ctf, event);
 	int r = cairn_perfetto_event(x->perfetto, event, trace_output_stream(x->output));
-	int e = trace_output_event_ends(x->output);
+	int e = trace_output_ends(x->output, true);
 
 	/* The stream does not know why it failed. */
 	return e < 0 ? e : r;
@@ -165,7 +165,8 @@ static int close_one(struct export *x, const struct cairn_trace_stats *stats)
 	int e = trace_output_close(x->output);
 
 	if (e < 0)
-		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", x->name, strerror(-e));
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", x->name,
+			      e == -ETIMEDOUT ? "its reader does not read" : strerror(-e));
 	cairn_perfetto_free(x->perfetto);
 	cairn_event_ctf_free(x->ctf);
 	return status;

@@ -2,8 +2,9 @@
 #include "trace_files.h"
 
 #include <errno.h>
-#include <stdio_ext.h>
 #include <string.h>
+
+#include <cairn/text.h>
 
 #include "trace_aggregate.h"
 #include "trace_exports.h"
@@ -96,6 +97,10 @@ int trace_files_open(const struct file_values *values, struct session *session)
 		status = fail(STATUS_USAGE, "--rotate is for events in a file: give -o FILE");
 	if (!status)
 		status = trace_exports_open(&values->out, &session->exports);
+	if (!status && !session->output) {
+		status = trace_output_standard(&session->output);
+		session->out = status ? stdout : trace_output_stream(session->output);
+	}
 	return status;
 }
 
@@ -103,23 +108,16 @@ int trace_files_event(const struct session *session, const struct cairn_event *e
 {
 	int r = trace_exports_event(session->exports, event);
 
-	return r == 0 && session->output ? trace_output_event_ends(session->output) : r;
+	return r == 0 ? trace_output_ends(session->output, true) : r;
 }
 
 int trace_files_flush(const struct session *session)
 {
 	int r = trace_exports_flush(session->exports);
 
-	if (r < 0)
-		return r;
-	if (session->output) {
-		r = trace_output_event_ends(session->output);
-		return r < 0 ? r : trace_output_flush(session->output);
-	}
-	errno = 0;
-	if (!fflush(session->out) && !ferror(session->out))
-		return 0;
-	return errno ? -errno : -EIO;
+	if (r == 0)
+		r = trace_output_ends(session->output, false);
+	return r < 0 ? r : trace_output_flush(session->output);
 }
 
 const char *trace_files_failed(const struct session *session)
@@ -128,29 +126,40 @@ const char *trace_files_failed(const struct session *session)
 
 	if (name)
 		return name;
-	return ferror(session->out) || trace_output_has_failed(session->output) ? "the events"
-										: NULL;
+	return trace_output_has_failed(session->output) ? "the events" : NULL;
 }
 
-/* A printer says that a stream has failed, but not why: what it still has fails again. */
-static int stream_error(FILE *out, int r)
-{
-	errno = 0;
-	if (!fflush(out) || !errno)
-		return r;
-	r = -errno;
-	__fpurge(out);
-	return r;
-}
-
+/* A printer says that a stream has failed, but not why. */
 int trace_files_error(const struct session *session, int r)
 {
 	if (r != -EIO || trace_exports_failed(session->exports))
 		return r;
-	if (!session->output)
-		return stream_error(session->out, r);
 	int e = trace_output_flush(session->output);
 	return e ? e : r;
+}
+
+static int say_dropped(const struct session *session, uint64_t n)
+{
+	const char *name = session->out_name ? session->out_name : "standard output";
+
+	if (session->aggregates)
+		return fail(STATUS_NOT_HERE, "the reader of %s does not read: the rest is dropped",
+			    name);
+	return fail(STATUS_NOT_HERE, "the reader of %s does not read: %s dropped", name,
+		    cairn_counted(n, "event").text);
+}
+
+int trace_files_dropped(const struct session *session)
+{
+	uint64_t n;
+
+	if (!trace_output_dropped(session->output, &n))
+		return STATUS_YES;
+	int status = say_dropped(session, n);
+	/* It would come after a piece of an event. */
+	if (!session->out_name)
+		fail_only_on_stderr();
+	return status;
 }
 
 int trace_files_close(struct session *session)
@@ -162,7 +171,10 @@ int trace_files_close(struct session *session)
 	int e = trace_output_close(session->output);
 
 	if (e < 0)
-		status = fail(STATUS_NOT_HERE, "cannot write %s: %s", session->out_name,
-			      strerror(-e));
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %s",
+			      session->out_name ? session->out_name : "the events",
+			      e == -ETIMEDOUT ? "its reader does not read" : strerror(-e));
+	session->output = NULL;
+	session->out = stdout;
 	return status;
 }

@@ -23,6 +23,8 @@ int trace_files_flush(const struct session *session);
 const char *trace_files_failed(const struct session *session);
 /* Why, for the failure @r of what wrote them: the same, or the errno that it did not know. */
 int trace_files_error(const struct session *session, int r);
+/* After all was written: says what a reader did not take. An exit status. */
+int trace_files_dropped(const struct session *session);
 /* An exit status: what could not be written, and was not reported before. */
 int trace_files_close(struct session *session);
 

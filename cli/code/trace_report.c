@@ -605,7 +605,6 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	}
 	json_close(&j);
 	json_close(&j);
-	fflush(session->out);
 }
 
 /* How the command ended matters when it ended badly; that it still runs, always. */

@@ -11,6 +11,7 @@
 #include "trace.h"
 #include "trace_aggregate.h"
 #include "trace_files.h"
+#include "trace_output.h"
 #include "trace_sample.h"
 #include "trace_stack.h"
 
@@ -25,7 +26,7 @@ static int print_event(const struct session *session, const struct cairn_event *
 	enum cairn_value_style style = session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT;
 
 	/* Files with formats of their own are enough. */
-	if (session->exports && !session->output)
+	if (session->exports && !session->out_name)
 		return 0;
 	if (session->graph)
 		return cairn_trace_graph_print(session->graph, event, session->out);
@@ -237,12 +238,14 @@ int trace_watch(struct session *session, uint64_t duration_ns)
 		return fail_err(r, &err, STATUS_USAGE);
 	if (duration_ns)
 		end_ns = clock_now_ns() + duration_ns;
+	trace_output_until(session->output, end_ns);
 	if (session->aggregates)
 		r = watch_tables(session, session->every_ns, end_ns, &err);
 	else
 		r = watch(session, end_ns, &err);
 	look_at_mapped(session);
 	cairn_trace_detach(session->trace);
+	trace_output_probes_gone(session->output);
 	if (r >= 0)
 		r = finish(session, r == 1, &err);
 	if (r >= 0) {
@@ -252,11 +255,15 @@ int trace_watch(struct session *session, uint64_t duration_ns)
 	if (r < 0 && trace_files_failed(session)) {
 		fail(STATUS_NOT_HERE, "cannot write %s: %s", trace_files_failed(session),
 		     strerror(-trace_files_error(session, r)));
-		clearerr(session->out); /* reported once */
+		if (!session->out_name)
+			fail_only_on_stderr();
 		return STATUS_NOT_HERE;
 	}
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	r = trace_summary(session);
-	return session->status ? session->status : r;
+	int dropped = trace_files_dropped(session);
+	if (session->status)
+		return session->status;
+	return dropped ? dropped : r;
 }

@@ -205,9 +205,11 @@ int fail_told(int status, const struct cairn_err *err);
  * fail_as_json - let failures be lines of JSON on stdout, too
  *
  * fail_print_json() writes them after the answer: {"error": "no function x in y", "status": 1}
+ * fail_only_on_stderr() takes it back, as when stdout cannot be written: that is said once.
  */
 void fail_as_json(void);
 void fail_print_json(FILE *out);
+void fail_only_on_stderr(void);
 
 /*
  * warn_of_missing_dwo - report that .dwo files were not found, which, and the consequence

@@ -31,6 +31,15 @@ void fail_print_json(FILE *out)
 	free(json_errors.text);
 }
 
+void fail_only_on_stderr(void)
+{
+	if (!json_errors.out)
+		return;
+	fclose(json_errors.out);
+	free(json_errors.text);
+	json_errors.out = NULL;
+}
+
 /* A warning, whose status is STATUS_YES, is none. */
 static void keep_json(int status, const char *format, va_list args, const char *lines)
 {
