@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "launch/path.h"
 #include "trace/attach/link.h"
 #include "trace/weigh.h"
 
@@ -35,24 +35,6 @@ static bool is_of_kernel(const struct bpf_program *prog)
 	return !strncmp(bpf_program__section_name(prog), "kloc", 4);
 }
 
-/* The program that a shell would run: "redis-server:lookupKey". */
-static char *search_path(const char *name, size_t n)
-{
-	const char *dirs = getenv("PATH"), *end;
-	char *path = NULL;
-
-	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs; dirs = *end ? end + 1 : end) {
-		end = strchrnul(dirs, ':');
-		if (end == dirs ||
-		    asprintf(&path, "%.*s/%.*s", (int)(end - dirs), dirs, (int)n, name) < 0)
-			continue;
-		if (!access(path, X_OK))
-			return path;
-		free(path);
-	}
-	return NULL;
-}
-
 static bool is_bare_program(const char *text, size_t n)
 {
 	return !memchr(text, '/', n) && !memmem(text, n, ".so", 3);
@@ -67,7 +49,8 @@ static char *full_target(const struct attachment *a)
 
 	if (a->of_kernel || !colon || !n || !is_bare_program(target, n))
 		return strdup(target);
-	SCOPE_FREE char *path = search_path(target, n);
+	/* The program that a shell would run: "redis-server:lookupKey". */
+	SCOPE_FREE char *path = path_search(target, n);
 	if (!path)
 		return strdup(target);
 	return asprintf(&full, "%s%s", path, colon) < 0 ? NULL : full;
