@@ -66,7 +66,7 @@ enum {
 
 enum {
 	EXITS_MAX = 64,
-	/* Of line 0, after an exit. */
+	/* Instructions of line 0, after an exit. */
 	TAIL_MAX = 32,
 };
 
@@ -90,7 +90,7 @@ struct copy_ends {
 	struct map callees; /* by address: 1 for functions that return twice; 0 for other imports */
 	bool has_callees;
 	const struct functions *functions;
-	/* Of the search in progress. */
+	/* The search in progress. */
 	struct arena *arena;
 	uint32_t site;
 	const char *why;
@@ -376,7 +376,7 @@ static bool goes_back(const struct copy_ends *e, uint32_t i)
 	return false;
 }
 
-/* Of the caller's code inside only straight pieces are let through. */
+/* Only straight pieces of the caller's code inside are let through. */
 static void check_gap(struct copy_ends *e, uint32_t i)
 {
 	const struct cfg_insn *insn = &e->g->v.p[i];
@@ -459,7 +459,7 @@ static void find_exits(struct copy_ends *e)
 
 /* ---- merged ends ---- */
 
-/* Where two ends were merged, Clang gives the code no line. */
+/* Clang gives code no line where it merged two ends. */
 static void check_tail(struct copy_ends *e, uint32_t i)
 {
 	const struct cfg *g = e->g;

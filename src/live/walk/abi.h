@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a walk in the kernel and the library share: frames, and tables in maps
+ * A walk in the kernel shares with the library: frames, and tables in maps
  *
  * Tables are large and their size is not known before: they are arrays of equal blocks, each a map
  * of its own, and are added as needed.
@@ -35,7 +35,7 @@
 #define WALK_EPOCH_MASK  ((1U << 13) - 1)
 #define WALK_MADE_MASK   ((1ULL << WALK_EPOCH_SHIFT) - 1)
 
-/* What tells a frame of no file from others of its process. */
+/* A number that tells a frame of no file from others of its process. */
 static inline uint64_t walk_unfiled(uint64_t frame)
 {
 	return frame & ~(WALK_KERNEL | WALK_RAW | WALK_ASSUMED);
@@ -110,7 +110,7 @@ struct walk_rule {
 	int16_t bx_off;
 };
 
-/* Of 64 KiB of code: where its rows are. A block is 512 bytes of code. */
+/* The rows of 64 KiB of code. A block is 512 bytes of code. */
 #define WALK_PAGE_SHIFT  16
 #define WALK_BLOCK_SHIFT 9
 #define WALK_BLOCKS      (1 << (WALK_PAGE_SHIFT - WALK_BLOCK_SHIFT))
@@ -173,7 +173,7 @@ enum { WALK_INODE_LOADS = 2 };
 
 struct walk_inode_file {
 	uint32_t first_page, n_pages; /* as of a segment */
-	/* Of its content: another one has other code. All 0 of the vDSO. */
+	/* Size and time of its content: another one has other code. All 0 of the vDSO. */
 	uint64_t size, written_s, written_ns;
 	struct {
 		uint64_t from, to; /* offsets in the file of mappings of code */

@@ -23,7 +23,7 @@
 enum { UNUSED_MAX = 30 };
 /* Files that are kept and not run: a machine that builds programs runs thousands in half an hour. */
 enum { IDLE_FILES_MAX = 256 };
-/* Of openings, while its content changes. */
+/* Openings of a file while its content changes. */
 enum { OPENINGS_MAX = 3 };
 
 static void file_free(struct walk_file *f)
@@ -69,7 +69,7 @@ static void make_table(struct walk_file *f)
 	bool is_shorter = cairn_binary_shortened(f->bin) || identity_is_shorter(&f->identity);
 	if (!is_shorter && is_as_it_was(f))
 		return;
-	/* What was read may be zeros, or half of another file. */
+	/* The bytes that were read may be zeros, or half of another file. */
 	cairn_unwind_close(f->made);
 	f->made = NULL;
 	snprintf(f->note, sizeof(f->note), "%s while it was being read",
@@ -149,7 +149,7 @@ void files_hurry(struct walk_files *f, uint32_t number)
 
 /* ---- numbers ---- */
 
-/* Where its code begins, in whole pages of a table: small numbers have room in a frame. */
+/* The begin of its code, in whole pages of a table: small numbers have room in a frame. */
 static uint64_t base_of(const struct cairn_binary *bin)
 {
 	const struct elf_load *loads;
@@ -229,7 +229,7 @@ static struct walk_file *open_file(int pid, uint64_t time_ns, const struct code_
 	return f;
 }
 
-/* What the kernel's program needs of a file to make segments by itself. */
+/* The facts of a file by which the kernel's program makes segments itself. */
 static struct walk_inode_file inode_file(uint32_t number, const struct walk_file *f)
 {
 	bool is_ready = f->pages.n > 0;
@@ -315,7 +315,7 @@ static bool is_that_one(const struct walk_file *file, uint64_t time_ns,
 		       now_ns() < file->retry_ns;
 	if (identity_holds(&file->identity, file->bin, &written_ns))
 		return true;
-	/* What was mapped before it was written is what was opened. */
+	/* A file that was mapped before it was written is the one that was opened. */
 	return time_ns && identity_real_ns(time_ns) < written_ns;
 }
 

@@ -56,13 +56,13 @@ struct emit_language {
 	const char *acc, *if_true, *if_false, *otherwise, *end;
 	void (*put_cell)(uint8_t reg, FILE *out);
 	void (*put_number)(uint64_t value, FILE *out);
-	/* Of a comparison of strings: @text ends with NUL. */
+	/* In a comparison of strings @text ends with NUL. */
 	void (*put_streq)(const char *text, bool is_comm, FILE *out);
 	/* Why an operation that has a text cannot be done; NULL: it can. */
 	const char *(*refuses)(const struct fetch_op *op);
 };
 
-/* What the tools write alike, each with its own form of a result, a comparison and a signed one. */
+/* The tools write these alike, each with its own form of a result and of a comparison. */
 #define EMIT_OPERATORS(BINARY, COMPARE, SIGNED)                                                    \
 	[FETCH_ADD] = BINARY("+"), [FETCH_SUB] = BINARY("-"), [FETCH_MUL] = BINARY("*"),           \
 	[FETCH_AND] = BINARY("&"), [FETCH_OR] = BINARY("|"), [FETCH_XOR] = BINARY("^"),            \
@@ -103,7 +103,7 @@ bool emit_condition(const struct emission *e, const struct trace_site *site,
 /* Value @i of the site's probe; of aggregates first the numbers, then the keys that are values. */
 void emit_value(const struct emission *e, const struct trace_site *site, uint32_t i,
 		struct emit_value *ret);
-/* Where the expression of a value is in which text, for a caret. */
+/* The text that has a value's expression, and its position there, for a caret. */
 const struct expr *emit_expr(const struct emission *e, const struct trace_probe *p, uint32_t i,
 			     const char **ret_text);
 

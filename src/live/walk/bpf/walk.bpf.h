@@ -26,14 +26,14 @@ enum {
 	WINDOW_BYTES = WINDOW_WORDS * 8,
 	/* Rows are of 4 bytes, and an array's elements take multiples of 8. */
 	ROWS_PER_ELEMENT = 64,
-	/* Where a signal's frame has the registers of what it interrupted: uc_mcontext.gregs. */
+	/* A signal's frame has the registers of what it interrupted here: uc_mcontext.gregs. */
 	SIGNAL_REGS = 40,
 	N_SIGNAL_REGS = 17,
 	N_RAW_REGS = 21,
 	/* Steps of a search among 2^17 segments, and among the 512 rows of a block. */
 	SEGMENT_STEPS = 18,
 	ROW_STEPS = 10,
-	/* Of a JIT: tables of a chain, steps of a search in one of 2^24 rows, regions of a stack. */
+	/* Limits of a JIT: tables of a chain, steps of a search in 2^24 rows, regions of a stack. */
 	MAX_TABLES = 32,
 	TABLE_STEPS = 24,
 	MAX_REGIONS = 4,
@@ -586,7 +586,7 @@ static __always_inline int is_by_others(__u64 frame)
 	return frame & WALK_RAW && !(frame & WALK_MADE);
 }
 
-/* What a return address is that was found at a place of the stack. */
+/* The kind of a return address that was found at a place of the stack. */
 #ifndef WALK_RETURN
 #define WALK_RETURN(pc, place) (pc)
 #endif
