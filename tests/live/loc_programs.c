@@ -2,11 +2,11 @@
 /*
  * Holds the programs of an object while a command runs, and prints the records that they made.
  *
- *	loc_programs [-1p] [-k FILE] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
+ *	loc_programs [-1p] [-k FILE] [-f FILE] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
  *
  * Programs with a target in their SEC() are attached by libbpf. What libbpf and the library say
  * goes to standard error. -p: print how long the programs ran. -1: do not run the command once more
- * when they are gone. -k: what describes the kernel.
+ * when they are gone. -k: what describes the kernel. -f: lines of what -t has.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 #include "loc_record.h"
 
-enum { LINKS_MAX = 256, WANTED_MAX = 16 };
+enum { LINKS_MAX = 256, WANTED_MAX = 256 };
 
 struct wanted {
 	const char *program, *target;
@@ -108,6 +108,19 @@ static void print_times(struct bpf_object *object)
 	}
 }
 
+static int read_wanted(const char *path, struct wanted *ret, int n)
+{
+	FILE *f = fopen(path, "re");
+	char program[64], target[256];
+	unsigned long long cookie;
+
+	while (f && n < WANTED_MAX && fscanf(f, "%63s %255s %llu", program, target, &cookie) == 3)
+		ret[n++] = (struct wanted){strdup(program), strdup(target), cookie};
+	if (f)
+		fclose(f);
+	return n;
+}
+
 static int hold(struct bpf_object *object, const struct wanted *wanted, int n, char **command,
 		struct ring_buffer *ring)
 {
@@ -133,18 +146,20 @@ static int hold(struct bpf_object *object, const struct wanted *wanted, int n, c
 
 int main(int argc, char **argv)
 {
-	struct wanted wanted[WANTED_MAX];
+	static struct wanted wanted[WANTED_MAX];
 	int n = 0, option, status;
 	struct ring_buffer *ring;
 	struct bpf_object *object;
 	struct cairn_loc_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
 
-	while ((option = getopt(argc, argv, "+1k:pt:")) != -1) {
+	while ((option = getopt(argc, argv, "+1f:k:pt:")) != -1) {
 		prints_times |= option == 'p';
 		runs_once |= option == '1';
 		if (option == 'k')
 			opts.kernel_file = optarg;
+		if (option == 'f')
+			n = read_wanted(optarg, wanted, n);
 		if (option != 't' || n == WANTED_MAX)
 			continue;
 		wanted[n++] =

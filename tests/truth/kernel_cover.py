@@ -93,6 +93,19 @@ if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 	fi
 	losetup -d /dev/loop1
 	left covered
+	# By turns cairn and the tool.
+	n=0
+	while [ $n -lt 50 ]; do
+		cairn run --cover-inlined $K --best-effort -- attach_all /requests.bpf.o >/dev/null 2>&1 & pid=$!
+		usleep $((RANDOM * 30))
+		[ $((n % 2)) = 0 ] && kill -9 $pid
+		killall -q -9 attach_all
+		kill $pid 2>/dev/null
+		wait $pid 2>/dev/null
+		n=$((n + 1))
+	done
+	sleep 2
+	left killed_covers
 fi
 """
 
@@ -238,3 +251,6 @@ def check(version, text):
         check_command(version, text)
     if part(text, 'biotop'):
         check_biotop(version, text)
+    common.claim(
+        f'{version}: nothing is left of covered programs after 50 kills',
+        re.search('^left killed_covers 0 0$', text, re.M))
