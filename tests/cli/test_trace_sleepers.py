@@ -203,7 +203,8 @@ def expect_small_stacks():
     # The kernel adds three words where it inlines bpf_loop().
     mine = {n: d for n, d in deepest.items() if re.match("hit|record|aggregate|work|take", n)}
     expect(len(mine) >= 24 and all(d < 64 - 24 for d in mine.values()), mine)
-    expect(max(mine.values()) > 0 and all(d < 64 for d in deepest.values()), deepest)
+    # The kernel rounds up to a multiple of 16.
+    expect(max(mine.values()) > 0 and all(d <= 48 for d in deepest.values()), deepest)
 
 
 def trace(*words):

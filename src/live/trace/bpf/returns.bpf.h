@@ -404,10 +404,19 @@ static __always_inline void note_return(struct run *r, int moment)
 		give_run_back(w.run);                                                              \
 		return ret;                                                                        \
 	}                                                                                          \
+	static __noinline int at_entry_##size(struct pt_regs *ctx)                                 \
+	{                                                                                          \
+		return hit_return_##size(ctx, 0);                                                  \
+	}                                                                                          \
+	static __noinline int at_return_##size(struct pt_regs *ctx)                                \
+	{                                                                                          \
+		return hit_return_##size(ctx, 1);                                                  \
+	}                                                                                          \
 	SEC("uprobe")                                                                              \
 	int session_##size(struct pt_regs *ctx)                                                    \
 	{                                                                                          \
-		return hit_return_##size(ctx, ctx->rip != bpf_get_func_ip(ctx));                   \
+		return ctx->rip == bpf_get_func_ip(ctx) ? at_entry_##size(ctx)                     \
+							: at_return_##size(ctx);                   \
 	}                                                                                          \
 	SEC("uprobe")                                                                              \
 	int enter_##size(struct pt_regs *ctx)                                                      \

@@ -252,13 +252,40 @@ static __always_inline void use_fp(struct walk *w)
 				     .ra_off = -8};
 }
 
-/* w->rule for code of the region that w->segment is. Returns 0, or the end of the walk. */
+static __always_inline struct made *made_of(struct walk *w)
+{
+	return &w->made[w->segment.n_pages & (MAX_REGIONS - 1)];
+}
+
+static __always_inline struct cached_row *made_row_slot(struct walk *w, __u64 at)
+{
+	__u32 slot = (__u32)((at * 0x9e3779b97f4a7c15ULL) >> 52) & (WALK_CACHE_SLOTS - 1);
+
+	return row_slot(w->cache * WALK_CACHE_SLOTS + slot);
+}
+
+/* A row holds as long as its epoch; that there is none may be over at any moment. */
+static __always_inline void keep_made_row(struct walk *w, __u64 at)
+{
+	struct cached_row *c = made_row_slot(w, at);
+
+	if (!c)
+		return;
+	c->at = at;
+	c->epoch = made_of(w)->epoch;
+	c->generation = w->process.generation;
+	c->rule = w->rule;
+}
+
+/*
+ * w->rule for code of the region that w->segment is. Returns 0, or the end of the walk. What is
+ * needed after the search is found again: kept on the stack, it would be more than 48 bytes.
+ */
 __noinline int find_made(struct walk *w, __u64 at)
 {
 	struct walk_region *r;
 	struct cached_row *c;
 	struct made *m;
-	__u32 slot;
 	int e;
 
 	if (!w)
@@ -267,27 +294,21 @@ __noinline int find_made(struct walk *w, __u64 at)
 	e = use_region(w, w->segment.n_pages);
 	if (!r || e)
 		return r ? e : WALK_END_NOT_READY;
-	m = &w->made[w->segment.n_pages & (MAX_REGIONS - 1)];
+	m = made_of(w);
 	w->frame = WALK_RAW | WALK_MADE | (m->epoch & WALK_EPOCH_MASK) << WALK_EPOCH_SHIFT |
 		   (at & WALK_MADE_MASK);
-	slot = (__u32)((at * 0x9e3779b97f4a7c15ULL) >> 52) & (WALK_CACHE_SLOTS - 1);
-	c = row_slot(w->cache * WALK_CACHE_SLOTS + slot);
+	c = made_row_slot(w, at);
 	if (c && c->at == at && c->epoch == m->epoch && c->generation == w->process.generation) {
 		w->rule = c->rule;
 		return 0;
 	}
 	e = find_in_chain(w, m, (__u32)(at - r->text_start));
-	if (e == WALK_END_UNDESCRIBED && m->flags & CODE_JIT_FRAME_POINTER) {
+	if (e == WALK_END_UNDESCRIBED && made_of(w)->flags & CODE_JIT_FRAME_POINTER) {
 		use_fp(w);
 		return 0;
 	}
-	/* A row holds as long as its epoch; that there is none may be over at any moment. */
-	if (!e && c) {
-		c->at = at;
-		c->epoch = m->epoch;
-		c->generation = w->process.generation;
-		c->rule = w->rule;
-	}
+	if (!e)
+		keep_made_row(w, at);
 	return e;
 }
 
