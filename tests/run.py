@@ -286,7 +286,7 @@ def run_all(tests, env, pools, factor, verbose):
 def run_again(outcomes, env, factor):
     """Runs what failed beside others alone, and skips the claims that hold then."""
     beside = [o for o in outcomes if o.failed and o.test.suite in AGAIN and not o.test.is_alone]
-    if sum(len(o.failed) for o in beside) > UNSTEADY_MAX:
+    if len(outcomes) == 1 or sum(len(o.failed) for o in beside) > UNSTEADY_MAX:
         return
     for outcome in beside:
         print(f"{outcome.test.suite}/{outcome.test.name} once more, alone:")

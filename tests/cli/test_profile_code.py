@@ -8,7 +8,7 @@ import os
 
 from claims import (SOURCE, Skip, claim, claim_each, claim_each_of_many, compile_c, expect, folder,
                     main, need, run, write)
-from profiling import profile
+from profiling import folded_lines, profile
 
 # Two contexts in turn: one burns below entry(), the other below main().
 CONTEXTS = r"""
@@ -121,9 +121,8 @@ def sampled(name, *words):
     expect(r.status == 0, r)
     stacks = collections.Counter()
     with open(out, encoding="utf-8") as file:
-        for line in file:
-            functions, n = line.rsplit(" ", 1)
-            stacks[tuple(functions.split(";"))] += int(n)
+        for functions, n in folded_lines(file):
+            stacks[tuple(functions.split(";"))] += n
     return r, stacks
 
 

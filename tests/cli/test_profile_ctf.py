@@ -16,7 +16,7 @@ from claims import (cairn, claim, claim_each, compile_c, expect, folder, main, n
                     path_of, run, write)
 from profile_formats import ctf_events as events, ctf_folded as folded_of, frames_of, samples_of
 from profiles import FOLDED, pprof
-from profiling import profile
+from profiling import folded_lines, profile
 
 PROGRAM = """\
 #include <unistd.h>
@@ -51,7 +51,7 @@ NAMES = [
 
 def lines_of(path):
     with open(path, encoding="utf-8") as file:
-        return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in file}
+        return dict(folded_lines(file))
 
 
 def converted(name, content):

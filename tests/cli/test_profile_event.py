@@ -13,7 +13,7 @@ import subprocess
 from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
                     folder, main, need, need_root, path_of, run)
 from profile_formats import ctf_events, ctf_folded, firefox_folded
-from profiling import profile
+from profiling import folded_lines, profile
 
 # Each function notes that it runs; a call of the wrapper is logged with all of them, and what it
 # asks for.
@@ -194,7 +194,7 @@ def truth_of(path):
 
 def lines_of(path):
     with open(path, encoding="utf-8") as file:
-        return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in file}
+        return dict(folded_lines(file))
 
 
 def from_own(stack):

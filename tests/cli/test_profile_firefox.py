@@ -15,7 +15,7 @@ from claims import (Skip, cairn, claim, claim_each, compile_c, expect, folder, m
                     run, write)
 from profile_formats import firefox_folded as folded_of, ns
 from profiles import FOLDED, pprof
-from profiling import profile
+from profiling import folded_lines, profile
 
 # Two threads with a name each; what they call is inlined, and one calls the kernel all the time.
 THREADS = """\
@@ -179,7 +179,7 @@ def check_thread(thread, n_stacks):
 
 
 def lines_of(folded):
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()}
+    return dict(folded_lines(folded.splitlines()))
 
 
 # ---- profiles of other tools ----

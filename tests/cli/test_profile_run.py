@@ -16,7 +16,7 @@ import time
 
 from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
                     need_root, path_of, run, write)
-from profiling import profile
+from profiling import folded_lines, profile
 
 # three() takes about three quarters of all the time, in what is inlined into it; a processor may run
 # one of the two loops faster. So the program says what it was. 20 levels of recursion lead there.
@@ -165,7 +165,7 @@ def functions(r):
 
 def folded(path):
     with open(path, encoding="utf-8") as file:
-        return [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in file]
+        return [(stack.split(";"), n) for stack, n in folded_lines(file)]
 
 
 # ---- what it refuses ----

@@ -304,7 +304,7 @@ def every_quirk_has_a_finding_and_every_finding_a_rule_or_a_reason_why_none():
     for name, text in pages.items():
         rule = text.rpartition("**Rule.** ")[2].strip()
         words = re.findall(r"`([\w-]+)`", rule)
-        expect(rule and "\n" not in rule, name, "has no last line **Rule.**")
+        expect(rule and "\n\n" not in rule, name, "does not end with its **Rule.**")
         known = hazards | {w for w, row in rules.items() if row["finding"] == name}
         expect(rule.startswith("None: ") or (words and known.issuperset(words)), name, rule)
 

@@ -12,6 +12,7 @@ import time
 
 from claims import (BUILD, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
                     folder, main, need, need_root, run)
+from profiling import folded_lines
 
 # Each call of stop() waits until somebody says to go on: its stack can be taken meanwhile, from the
 # other side. Ways lead there through inlined copies, a signal's handler, threads and qsort().
@@ -537,9 +538,9 @@ def frames_are_as_many_as_are_wanted_and_text_is_that_of_cairn_stack():
 
 def folded(path):
     found = collections.Counter()
-    for line in open(path, encoding="utf-8"):
-        stack, n = line.rsplit(" ", 1)
-        found[stack] += int(n)
+    with open(path, encoding="utf-8") as file:
+        for stack, n in folded_lines(file):
+            found[stack] += n
     return found
 
 
