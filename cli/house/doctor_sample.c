@@ -8,10 +8,15 @@
 
 #include <cairn/prof.h>
 
+#include "clock.h"
 #include "doctor.h"
 
-/* Processor time that a child needs for a sample is 10 ms; it may wait long for a processor. */
-enum { POLLS_MAX = 100, POLL_MS = 100 };
+/*
+ * Processor time that a child needs for a sample is 10 ms; it may wait long for a processor. A poll
+ * ends early when any process of the machine begins or ends.
+ */
+#define WAIT_NS 10000000000u
+#define POLL_MS 100
 
 /* A child that takes processor time, as the sampler does not sample itself. */
 static pid_t start_busy(void)
@@ -30,8 +35,9 @@ static int sample(struct cairn_prof *prof, struct cairn_err *err)
 {
 	struct cairn_prof_counts counts = {0};
 	int r = cairn_prof_start(prof, err);
+	uint64_t end = clock_now_ns() + WAIT_NS;
 
-	for (int i = 0; i < POLLS_MAX && r >= 0 && !counts.n_samples; i++) {
+	while (r >= 0 && !counts.n_samples && clock_now_ns() < end) {
 		r = cairn_prof_poll(prof, POLL_MS, err);
 		cairn_prof_counts(prof, &counts);
 	}
