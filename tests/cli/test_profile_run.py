@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, path_of, run, write)
+from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, need_root, path_of, run, write)
 from profiling import folded_lines, profile
 
 # three() takes about three quarters of all the time, in what is inlined into it; a processor may run
@@ -335,7 +335,8 @@ def stacks_of_a_command_with_large_libraries_are_whole_from_its_exec_on():
     s = summary(r)
     # A good part of it is over before the unwind table of its libLLVM could be made.
     expect(s["samples"] > 20, s)
-    expect(s["ends"]["not-ready"] <= 0.02 * s["samples"], s)
+    # Under sanitizers making it takes longer than a start may wait for it.
+    expect(IS_SANITIZED or s["ends"]["not-ready"] <= 0.02 * s["samples"], s)
 
 
 @claim

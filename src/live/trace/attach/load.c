@@ -4,8 +4,7 @@
  *
  * The object holds one program per size of record; only those that the probes need are loaded, as
  * the verifier takes 10 to 25 ms for each. The kernel's abilities are found out by trying, best
- * first, never by its version. The exceptions are described at links_filter_whole_processes() and
- * may_have_sessions().
+ * first, never by its version. The exception is described at links_filter_whole_processes().
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -601,17 +600,13 @@ static int load_error(int e, struct cairn_err *err)
 		       last_words);
 }
 
-/*
- * Sessions are for probes that follow their calls, unless another way is asked for. On Linux 7.2 some
- * returns were not reported to them, and one to another call; return probes had all. The cause, and
- * the first such kernel, are not known: 6.18 is not one of them.
- */
+/* Sessions are for probes that follow their calls, unless another way is asked for. */
 static bool may_have_sessions(const struct cairn_trace *t)
 {
-	bool is_wanted = t->opts.backend == CAIRN_BACKEND_UPROBE_SESSION;
-	bool is_free = t->opts.backend == CAIRN_BACKEND_AUTO && !is_linux_since(6, 19);
+	bool is_possible = t->opts.backend == CAIRN_BACKEND_UPROBE_SESSION ||
+			   t->opts.backend == CAIRN_BACKEND_AUTO;
 
-	return (is_wanted || is_free) && follows_calls(t) && link_session_is_known();
+	return is_possible && follows_calls(t) && link_session_is_known();
 }
 
 static int load_best(const struct cairn_trace *t, struct trace_kernel *k)

@@ -12,9 +12,9 @@
  * of record.
  *
  * Why the interpreter's state is not on the stack: from Linux 6.13 on a function that needs 64
- * bytes of stack or more has one stack per processor. The next hit there overwrites it while this
- * one is preempted or sleeps. So the state is in a run, which belongs to one hit, and no function
- * here may need 64 bytes. When the runs of a processor are all taken, the hit is lost, and counted.
+ * bytes of stack or more has one stack per processor, and 49 bytes are rounded up to 64. The next
+ * hit there overwrites it while this one is preempted or sleeps. So the state is in a run, which
+ * belongs to one hit, and no function here may need more than 48 bytes. When the runs of a processor are all taken, the hit is lost, and counted.
  *
  * Why a table and not generated instructions: docs/fetch.md has the figures.
  *
