@@ -20,9 +20,12 @@
  * reader costs the traced program a microsecond; so it does not, and a person waits 10 ms at most
  * for a line.
  */
-#define LOOK_EVERY_MS 10
-/* Events that come as fast as they are read do not keep processes from being looked at. */
-#define READ_FOR_NS   2000000u
+#define LOOK_EVERY_MS        10
+/* Events that come as fast as they are read do not keep processes from being looked at, */
+#define READ_FOR_NS          2000000u
+/* nor a signal from being seen: where there are no stacks to take, the time is longer. */
+#define READ_ALONE_FOR_NS    100000000u
+#define EVENTS_BETWEEN_LOOKS 64
 
 /* The stack of an event, from the end of its record. Returns 0 or -ENOMEM. */
 static int add_stack(struct cairn_trace *t, const uint8_t *record, struct cairn_event *event)
@@ -87,16 +90,24 @@ static int take_with_stacks(struct cairn_trace *t, void *data, size_t size)
 	return is_stack ? stacks_take(t, data, size, true) : deliver(t, data, size);
 }
 
-/* -EAGAIN: the record was taken, and it is time to look at processes. */
+/* Whether records were read for long enough: those who make them may be faster than this. */
+static bool is_time(const struct cairn_trace *t)
+{
+	const struct trace_kernel *k = t->kernel;
+
+	if (t->stacks)
+		return trace_now_ns() - k->began_ns > READ_FOR_NS;
+	return k->n_delivered % EVENTS_BETWEEN_LOOKS == 0 &&
+	       trace_now_ns() - k->began_ns > READ_ALONE_FOR_NS;
+}
+
+/* -EAGAIN: the record was taken, and it is time to look at processes, or at signals. */
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct cairn_trace *t = ctx;
-	int e;
+	int e = t->stacks ? take_with_stacks(t, data, size) : deliver(t, data, size);
 
-	if (!t->stacks)
-		return deliver(t, data, size);
-	e = take_with_stacks(t, data, size);
-	return e == 0 && trace_now_ns() - t->kernel->began_ns > READ_FOR_NS ? -EAGAIN : e;
+	return e == 0 && is_time(t) ? -EAGAIN : e;
 }
 
 /* Records that have waited long enough; @all: each. */
