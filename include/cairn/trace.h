@@ -542,7 +542,8 @@ struct cairn_event {
  * @on_event    a result other than 0 ends the call and is returned; that event counts as delivered
  * Returns the number of events handed out, 0 at the timeout, the result of @on_event, or
  *   -EINTR  a signal came; events handed out before it are not lost
- * Events of one processor come in order; those of several, nearly.
+ * Events of one processor come in order; those of several, nearly. Some 100 ms after it began to hand
+ * out events it returns, though there may be more: they may come as fast as they are read.
  */
 int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 		     int (*on_event)(void *ctx, const struct cairn_event *event), void *ctx,

@@ -93,13 +93,7 @@ static int take(const struct symbol_table *t, const struct address_pages *p,
 	int rc;
 
 	while ((rc = symbol_scan_next(t, &i, &s)) > 0) {
-		struct elf_symbol symbol;
-
-		if (!touches(p, s.st_value, s.st_size))
-			continue;
-		rc = symbol_scan_take(t, &s, &symbol);
-		if (rc == 0 && !VEC_ADD(&ret->v, symbol))
-			rc = -ENOMEM;
+		rc = touches(p, s.st_value, s.st_size) ? symbol_scan_add(t, &s, ret) : 0;
 		if (rc < 0)
 			break;
 	}

@@ -63,13 +63,7 @@ static int take_places(const struct symbol_table *t, const struct places *places
 	int rc;
 
 	while ((rc = symbol_scan_next(t, &i, &s)) > 0) {
-		struct elf_symbol symbol;
-
-		if (!has_place(places, s.st_name))
-			continue;
-		rc = symbol_scan_take(t, &s, &symbol);
-		if (rc == 0 && !VEC_ADD(&ret->v, symbol))
-			rc = -ENOMEM;
+		rc = has_place(places, s.st_name) ? symbol_scan_add(t, &s, ret) : 0;
 		if (rc < 0)
 			break;
 	}
@@ -205,13 +199,7 @@ static int scan_names(const struct symbol_table *t, const struct name_set *names
 	int rc;
 
 	while ((rc = symbol_scan_next(t, &i, &s)) > 0) {
-		struct elf_symbol symbol;
-
-		if (!has_name(names, &b, symbol_scan_name(t, &s)))
-			continue;
-		rc = symbol_scan_take(t, &s, &symbol);
-		if (rc == 0 && !VEC_ADD(&ret->v, symbol))
-			rc = -ENOMEM;
+		rc = has_name(names, &b, symbol_scan_name(t, &s)) ? symbol_scan_add(t, &s, ret) : 0;
 		if (rc < 0)
 			break;
 	}

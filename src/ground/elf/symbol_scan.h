@@ -60,4 +60,16 @@ static inline int symbol_scan_take(const struct symbol_table *t, const Elf64_Sym
 	return version && version != name ? -EAGAIN : 0;
 }
 
+/* The same, at the end of a list. */
+static inline int symbol_scan_add(const struct symbol_table *t, const Elf64_Sym *s,
+				  struct symbol_list *ret)
+{
+	struct elf_symbol symbol;
+	int rc = symbol_scan_take(t, s, &symbol);
+
+	if (rc < 0)
+		return rc;
+	return VEC_ADD(&ret->v, symbol) ? 0 : -ENOMEM;
+}
+
 #endif
