@@ -85,8 +85,9 @@ static inline void cb_siginfo(struct core_builder *b, int32_t signal, int32_t co
 static inline void cb_psinfo(struct core_builder *b, uint32_t pid, const char *name)
 {
 	uint8_t desc[136] = {0};
+	const size_t length = strlen(name);
 	memcpy(desc + 24, &pid, sizeof(pid));
-	memcpy(desc + 40, name, strnlen(name, 16));
+	memcpy(desc + 40, name, length < 16 ? length : 16);
 	cb_note(b, NT_PRPSINFO, desc, sizeof(desc));
 }
 
