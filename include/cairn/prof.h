@@ -185,7 +185,8 @@ int cairn_prof_start(struct cairn_prof *prof, struct cairn_err *err);
 /*
  * cairn_prof_poll - take over what the kernel has
  *
- * New mappings, processes and files are followed here: call it at least ten times a second.
+ * New mappings, processes and files are followed here: call it at least ten times a second. It
+ * returns after some 100 ms of reading though more samples are there.
  * @timeout_ms  waits at most so long
  * Returns the number of samples taken over; -EINTR; -ENOMEM.
  */

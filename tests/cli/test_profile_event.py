@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 
 from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
@@ -351,11 +352,11 @@ def a_process_that_runs_is_followed_with_its_calls_from_then_on():
         said)
 
 
-def wait_for_probe(pid, profiler):
+def wait_for_probe(pid, profiler, program="logged"):
     """Until the process's code differs from its file's: the kernel has put breakpoints there."""
     import time  # noqa: PLC0415
     with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
-        line = next(line for line in file if "logged" in line and " r-xp " in line)
+        line = next(line for line in file if os.path.basename(program) in line and " r-xp " in line)
     lo, hi = (int(n, 16) for n in line.split()[0].split("-"))
     offset = int(line.split()[2], 16)
     with open(line.split()[-1], "rb") as file:
@@ -371,6 +372,76 @@ def wait_for_probe(pid, profiler):
     if profiler.poll() == 3:
         raise Skip(" ".join(profiler.stderr.read().split()))
     expect(False, "no breakpoint appeared", profiler.poll())
+
+
+# ---- more calls than can be read ----
+
+# Processes that call all the time, for some seconds, from a byte on, by one of 65,536 ways: a stack
+# that is new takes longest to be read.
+EAGER = """\
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int ticks;
+__attribute__((noinline)) void tick(int n) { ticks += n; __asm__ volatile(""); }
+static void way(int depth, unsigned seed);
+#define WAY(name) __attribute__((noinline, noclone)) static void name(int depth, unsigned seed) \\
+	{ way(depth, seed); ticks++; __asm__ volatile(""); }
+WAY(north) WAY(east) WAY(south) WAY(west)
+static inline __attribute__((always_inline)) void way(int depth, unsigned seed)
+{
+	static void (*const ways[4])(int, unsigned) = {north, east, south, west};
+	if (depth)
+		ways[seed & 3](depth - 1, seed >> 2);
+	else
+		tick(1);
+}
+int main(int argc, char **argv)
+{
+	unsigned seed = 1;
+	char go;
+	int n = argc == 3 ? atoi(argv[1]) : 0;
+
+	if (read(0, &go, 1) != 1)
+		return 1;
+	for (int i = 0; i < n; i++)
+		if (!fork())
+			for (alarm((unsigned)atoi(argv[2]));;)
+				way(8, (seed = seed * 1103515245 + 12345) >> 8);
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+"""
+EAGER_SECONDS = 20
+
+
+@claim
+def a_run_ends_in_time_though_calls_come_faster_than_they_are_read():
+    """It used to read until nothing was left, which was never: --duration and Ctrl-C were not
+    seen."""
+    need_root()
+    program, out = compile_c("eager", EAGER), path_of("eager.folded")
+    n = 2 * os.cpu_count()
+    with subprocess.Popen([program, str(n), str(EAGER_SECONDS)], stdin=subprocess.PIPE,
+                          start_new_session=True) as child:
+        try:
+            with subprocess.Popen([
+                    CAIRN, "profile", "-a", "--event", program + ":tick", "--duration", "2",
+                    "--json", "-o", out
+            ], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as profiler:
+                wait_for_probe(child.pid, profiler, program)
+                # Its thread that reads gets a hundredth of a processor.
+                os.setpriority(os.PRIO_PROCESS, profiler.pid, 19)
+                child.stdin.write(b"g")
+                child.stdin.flush()
+                said = profiler.communicate(timeout=120)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+    expect(profiler.returncode == 0, said)
+    s = json.loads(next(line for line in said[0].splitlines() if line.startswith('{"summary"')))
+    # What ends with those who call was not ended by us.
+    expect(s["samples"] > 0 and s["duration_ns"] < (EAGER_SECONDS - 1) * 1e9, s)
 
 
 # ---- numbers that are not there ----

@@ -33,9 +33,12 @@
 #include "walk/walker.h"
 
 /* How often code made at run time is looked at, if a process describes it to GDB or in a jitdump. */
-#define LOOK_EVERY_MS 10
+#define LOOK_EVERY_MS         10
 /* How often new addresses of code made at run time are named. */
-#define NAME_EVERY_NS 200000000u
+#define NAME_EVERY_NS         200000000u
+/* Samples that come as fast as they are read do not keep signals and the end from being seen. */
+#define READ_FOR_NS           100000000u
+#define SAMPLES_BETWEEN_LOOKS 64
 static_assert((int)WALK_N_ENDS == CAIRN_PROF_N_ENDS, "an end has one number");
 
 /* Samples that wait are taken as they are when they have more bytes. */
@@ -60,6 +63,8 @@ struct cairn_prof {
 	struct prof_names *noted;    /* of the last window, for its notes; NULL */
 	char program[PATH_MAX];      /* its path, if one is profiled */
 	uint64_t name_after_ns;      /* CLOCK_MONOTONIC: not before, as it takes time */
+	uint64_t read_from_ns;       /* CLOCK_MONOTONIC: when this reading of samples began */
+	size_t n_read;               /* since then */
 	VEC(struct waiting) waiting; /* in the order in which they came */
 	size_t waiting_bytes;
 	int epoll_fd;
@@ -142,14 +147,10 @@ static bool must_wait(const struct cairn_prof *p, const struct prof_sample *s, s
 	       (p->waiting.n && !samples_frames(&p->samples, s, size, &n));
 }
 
-static int on_record(void *ctx, void *record, size_t size)
+static int keep_waiting(struct cairn_prof *p, const void *record, size_t size)
 {
-	struct cairn_prof *p = ctx;
-	struct waiting w = {NULL, size};
+	struct waiting w = {malloc(size), size};
 
-	if (p->waiting_bytes >= MAX_WAITING || !must_wait(p, record, size))
-		return take_record(p, record, size);
-	w.record = malloc(size);
 	if (!w.record || !VEC_ADD(&p->waiting, w)) {
 		free(w.record);
 		return -ENOMEM;
@@ -158,6 +159,25 @@ static int on_record(void *ctx, void *record, size_t size)
 	p->waiting_bytes += size;
 	p->walker.processes.keeps_past = true;
 	return 0;
+}
+
+/* Whether samples were read for long enough. After sampling has ended, all that are left are read. */
+static bool is_time(struct cairn_prof *p)
+{
+	return !p->is_stopped && ++p->n_read % SAMPLES_BETWEEN_LOOKS == 0 &&
+	       now_ns(CLOCK_MONOTONIC) - p->read_from_ns > READ_FOR_NS;
+}
+
+/* -EAGAIN: the record was taken, and it is time to look at the rest. */
+static int on_record(void *ctx, void *record, size_t size)
+{
+	struct cairn_prof *p = ctx;
+	bool waits = p->waiting_bytes < MAX_WAITING && must_wait(p, record, size);
+	int rc = waits ? keep_waiting(p, record, size) : take_record(p, record, size);
+
+	if (rc < 0)
+		return rc;
+	return is_time(p) ? -EAGAIN : 0;
 }
 
 /* Those that waited long enough; @all: each. */
@@ -190,7 +210,10 @@ static int take_over(struct cairn_prof *p, struct cairn_err *err)
 	rc = rc ? rc : walker_tell(&p->walker, err);
 	if (rc)
 		return rc;
-	if (ring_buffer__consume(p->kernel.ring) < 0)
+	p->read_from_ns = now_ns(CLOCK_MONOTONIC);
+	p->n_read = 0;
+	rc = ring_buffer__consume(p->kernel.ring);
+	if (rc < 0 && rc != -EAGAIN)
 		return err_nomem(err, "samples");
 	return walker_look(&p->walker, err);
 }
