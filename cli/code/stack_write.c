@@ -69,11 +69,20 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 enum { NUMBER_ROOM = 4 };
 static const char number_room[] = "    ";
 
+/*
+ * Of a frame in a file it may be unknown, at an event. Without a file 0 is an address, too: that of
+ * a call through a null pointer.
+ */
+static bool has_pc(const struct cairn_stack_frame *frame)
+{
+	return frame->pc.v || !frame->path;
+}
+
 /* The lines of a frame, with room for their numbers. */
 static void put_functions(FILE *out, const struct stack_names *names,
 			  const struct cairn_stack_frame *frame, const struct stack_place *place)
 {
-	if (frame->pc.v)
+	if (has_pc(frame))
 		fprintf(out, "%s0x%016" PRIx64, number_room, frame->pc.v);
 	else
 		fprintf(out, "%s%-18s", number_room, "?");
@@ -272,7 +281,7 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	stack_names_find(names, frame, &place);
 	stack_args_find(names, thread, number, &place);
 	json_open(j, NULL, '{');
-	if (frame->pc.v)
+	if (has_pc(frame))
 		json_hex(j, "pc", frame->pc.v);
 	else
 		json_null(j, "pc");

@@ -65,7 +65,8 @@ enum cairn_walk_end {
 struct cairn_stack_frame {
 	/*
 	 * the instruction that was about to run, or the one after a call. Registers:
-	 * cairn_stacks_regs(). At an event 0 if it is not known where the process had the file
+	 * cairn_stacks_regs(). At an event 0 if it is not known where the process had the file;
+	 * without a path 0 is the address itself
 	 */
 	struct cairn_addr pc;
 	/*

@@ -195,6 +195,27 @@ int main(void)
 }
 """
 
+# A call through a null pointer; the handler of its signal waits.
+NULL_CALL = r"""
+#include <signal.h>
+#include <unistd.h>
+static void wait_for_ever(int n)
+{
+	if (write(1, "ready\n", 6) > 0)
+		for (;;)
+			pause();
+	_exit(n);
+}
+void (*volatile absent)(void);
+__attribute__((noinline)) void caller(void) { absent(); __asm__ volatile(""); }
+int main(void)
+{
+	signal(SIGSEGV, wait_for_ever);
+	caller();
+	return 0;
+}
+"""
+
 IN_32_BITS = "void _start(void) { __asm__ volatile(\"mov $29, %eax; int $0x80\"); }"
 
 
@@ -812,6 +833,17 @@ def a_smashed_stack_ends_with_its_reason():
             expect("smash" in r.out, r)
             # Only the last frame may be where no code is: nothing follows from it.
             expect(all(f["path"] for f in thread["frames"][:-1]), r)
+
+
+@claim
+def a_call_through_a_null_pointer_is_a_frame_at_address_0():
+    with Running(compile_c("null", NULL_CALL)) as p:
+        (thread,) = cairn("stack", "-s", "--no-cache", "--json", p.pid).objects()
+        text = cairn("stack", "-s", "--no-cache", p.pid)
+    at_null = [n for n, f in enumerate(thread["frames"]) if f["pc"] == "0x0"]
+    names = [f["functions"][0]["function"] if f["functions"] else None for f in thread["frames"]]
+    expect(len(at_null) == 1 and names[at_null[0] + 1:][:2] == ["caller", "main"], thread)
+    expect(thread["end"] == "assumed" and " 0x0000000000000000" in text.out, text)
 
 
 # ---- cores of AArch64, which QEMU writes, without rows and names of files ----
