@@ -21,7 +21,7 @@ static long result(long r)
 	return -1;
 }
 
-/* What is not reported must not change errno. */
+/* A call that is not reported must not change errno. */
 static long call_bpf(long command, const void *attr, size_t size)
 {
 	if (command == BPF_LINK_CREATE || command == BPF_RAW_TRACEPOINT_OPEN)

@@ -15,7 +15,7 @@
 
 enum { INSNS_MAX = 32768 };
 
-/* Of struct bpf_prog_info and struct bpf_map_info alike. */
+/* Alike in struct bpf_prog_info and struct bpf_map_info. */
 struct first_of_info {
 	uint32_t type, id;
 };
@@ -64,7 +64,7 @@ static uint32_t name_map(struct bpf_insn *insn, uint64_t table)
 	return number ? CAIRN_COVER_LOADABLE : CAIRN_COVER_UNREAD;
 }
 
-/* Of a load of 8 bytes: its second half is @insn[1]. */
+/* For a load of 8 bytes, its second half is @insn[1]. */
 static uint32_t name_in(struct bpf_insn *insn, uint64_t table)
 {
 	switch (insn->src_reg) {

@@ -258,7 +258,7 @@ static void report_found(const char *spec, const struct cairn_function_list *lis
 		view_source(first->decl_file, first->decl_line, 0, source, sizeof(source));
 		say(stderr, "%s is %s (%s)\n", spec, first->name, source);
 	} else if (list->found == CAIRN_FOUND_SYMBOL && !first->params_unknown) {
-		/* Of BTF, which does not record where it is declared. */
+		/* For BTF, which does not record where it is declared. */
 		say(stderr, "%s is %s\n", spec, first->name);
 	}
 }

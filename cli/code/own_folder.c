@@ -30,7 +30,10 @@ static bool is_trusted(uid_t owner)
 	return owner == 0 || owner == geteuid() || (!stat("/", &root) && owner == root.st_uid);
 }
 
-/* Where all may write, as in /tmp, nobody may rename what is another's if the sticky bit says so. */
+/*
+ * In a folder where all may write, as /tmp, nobody may rename what is another's if the sticky bit
+ * says so.
+ */
 static int check_one(const char *path, const struct stat *st, struct cairn_err *err)
 {
 	if (!is_trusted(st->st_uid))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the verbs of profiles share. */
+/* Shared by the verbs of profiles. */
 #ifndef CLI_PROFILE_H
 #define CLI_PROFILE_H
 
@@ -55,7 +55,9 @@ void profile_json_threads(struct json *j, const struct profile_threads *threads)
 /* STATUS_USAGE, after a message, if a name does not say a format. */
 int profile_check_names(const struct opt_list *out);
 
-/* Whether one of the formats shows when samples were taken. profile_check_names() took the names. */
+/*
+ * Whether one of the formats shows when samples were taken. profile_check_names() took the names.
+ */
 bool profile_needs_moments(const struct opt_list *out);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `cairn profile --event` means. */
+/* The meaning of `cairn profile --event`. */
 #ifndef CLI_PROFILE_EVENT_H
 #define CLI_PROFILE_EVENT_H
 
@@ -8,8 +8,8 @@
 /*
  * profile_event_of - the event of a text; NULL: time on a processor
  *
- * One of the words, "[tracepoint:]CATEGORY:NAME", or else a probe. Where the part before the colon
- * names a file that is there, it is a probe.
+ * One of the words, "[tracepoint:]CATEGORY:NAME", or else a probe. It is a probe if the part
+ * before the colon names a file that is there.
  * @ret_text  what struct cairn_prof_opts.event_text takes of it; NULL for a word
  */
 enum cairn_prof_event profile_event_of(const char *text, const char **ret_text);

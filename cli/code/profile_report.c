@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run of `cairn profile` says: while it samples, and at its end. */
+/* The words of a run of `cairn profile`: while it samples, and at its end. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,7 +30,7 @@ struct profile_run {
  */
 int profile_report(const struct profile_run *run, bool json);
 
-/* What was lost from @before to @now, as comments of the profile, for its files. */
+/* Losses from @before to @now, as comments of the profile, for its files. */
 void profile_note_losses(struct cairn_profile *p, const struct cairn_prof_counts *before,
 			 const struct cairn_prof_counts *now);
 

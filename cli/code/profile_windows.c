@@ -140,7 +140,7 @@ static void say_notes(const struct profile_run *run, struct told *told)
 
 /* ---- windows ---- */
 
-/* What outlives a window. */
+/* State that outlives a window. */
 struct state {
 	struct kept kept;
 	struct told told;
@@ -148,7 +148,7 @@ struct state {
 	bool json;
 };
 
-/* What is sampled goes on while it is written; a server is waited for by another process. */
+/* Sampling goes on while it is written; a server is waited for by another process. */
 static void finish_window(struct profile_run *run, const struct profile_windows *w,
 			  struct window *window, struct state *state)
 {
@@ -202,7 +202,7 @@ static bool is_over(const struct profile_run *run, double left)
 /* Windows in turn that could not be made, until it is given up. */
 enum { FAILURES_MAX = 3 };
 
-/* What was sampled stays, for the next window; after the last one there is none. */
+/* The samples stay, for the next window; after the last one there is none. */
 static int say_failure(const struct profile_run *run, const struct window *window, bool last,
 		       const struct cairn_err *err)
 {
@@ -243,7 +243,7 @@ static int one_window(struct profile_run *run, const struct profile_windows *w,
 	return window->status;
 }
 
-/* What was added while the last sender was sending, too. */
+/* This includes what was added while the last sender was sending. */
 static int send_rest(struct profile_run *run, struct state *state)
 {
 	push_sender_wait(&state->sender);

@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "push_spool.h"
 
-/* What the options say. */
+/* The options, as they were given. */
 struct push_wish {
 	const char *url;
 	struct opt_list labels, headers;
@@ -69,7 +69,7 @@ struct push_wish {
 			"wait so long for the answer to a batch (30)"                              \
 	}
 
-/* What one process did. */
+/* The work of one process. */
 struct push_counts {
 	uint64_t n_sent, bytes_sent, n_twice, n_refused;
 	uint64_t n_rejected;               /* profiles in what was sent, by the server's word */
@@ -122,7 +122,7 @@ int push_add(struct push *p, struct cairn_profile *profile, const char *name, co
  */
 int push_send(struct push *p);
 
-/* What was done: a line for people, or the summary in JSON. */
+/* Tells what was done: a line for people, or the summary in JSON. */
 void push_report(const struct push *p, FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a server's answer means for a batch
+ * The meaning of a server's answer for a batch
  *
  * "200 OK" is the server's only if it has the request's type: a gateway that says so in HTML has
  * taken nothing. A refusal is the server's only if it has that type, or is JSON, as Pyroscope and

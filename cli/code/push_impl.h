@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of a push share: push_open.c, push_add.c, push.c, push_report.c. */
+/* Shared by the files of a push: push_open.c, push_add.c, push.c, push_report.c. */
 #ifndef CLI_PUSH_IMPL_H
 #define CLI_PUSH_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the options of a push say: the server, the lines of its requests' heads, labels, the spool. */
+/* The options of a push: the server, the lines of its requests' heads, labels, the spool. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -112,7 +112,7 @@ static int add_header(struct push *p, const char *line, const char *from)
 {
 	const char **grown;
 
-	/* What is wrong may be a secret. */
+	/* The wrong word may be a secret. */
 	if (!strchr(line, ':') || line[strcspn(line, "\r\n")])
 		return fail(STATUS_USAGE, "%s: a line of a head is NAME: VALUE", from);
 	grown = realloc(p->headers.items, (p->headers.n + 1) * sizeof(*grown));

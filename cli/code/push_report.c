@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What became of batches, for people and for other programs. */
+/* The fate of batches, for people and for other programs. */
 #include <inttypes.h>
 
 #include "json.h"

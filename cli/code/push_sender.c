@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-/* What it had said is known; that it was killed is not. */
+/* Its words until then are known; that it was killed is not. */
 static void note_end(struct push_sender *s, int status)
 {
 	s->pid = 0;

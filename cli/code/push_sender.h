@@ -14,7 +14,7 @@ struct push_sender {
 
 /*
  * Starts `cairn profile push` with the same options, unless it runs still; it sends what is in the
- * spool. What goes wrong there it says itself, on stderr.
+ * spool. It reports its own failures, on stderr.
  */
 void push_sender_start(struct push_sender *s, const struct push *p);
 

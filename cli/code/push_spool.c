@@ -27,7 +27,7 @@ static const char *const states[] = {
 #define COUNTS "counts"
 /* Numbers, and a name. */
 enum { COUNTS_SIZE = 256 };
-/* Of a batch: its address is the longest of it. */
+/* The head of a batch: its address is the longest of it. */
 enum { HEAD_MAX = 8192 };
 
 static int set_err(struct cairn_err *err, int code, const char *path, const char *what)
@@ -101,7 +101,9 @@ int spool_write(struct spool *s, const char *name, const void *bytes, size_t siz
 
 /* ---- what is there ---- */
 
-/* The time in 20 digits, "-": how the name of each batch begins. The folder may have other files. */
+/*
+ * The time in 20 digits, "-": how the name of each batch begins. The folder may have other files.
+ */
 static bool is_batch(const char *name)
 {
 	return strspn(name, "0123456789") == 20 && name[20] == '-';
@@ -350,7 +352,7 @@ int spool_count_dropped(struct spool *s, uint64_t bytes, struct cairn_err *err)
 	return write_counts(s, &c, *last ? last : "-", err);
 }
 
-/* What the server refused first, then the oldest. */
+/* Batches that the server refused come first, then the oldest. */
 static struct spool_entry *next_to_drop(struct spool_list *list)
 {
 	struct spool_entry *oldest = NULL;
@@ -394,7 +396,7 @@ static int drop_next(struct spool *s, struct spool_list *list, size_t *n, struct
 	return r;
 }
 
-/* Drops until @size fits. That there is nothing more to drop is no error. */
+/* Drops until @size fits. It is no error if there is nothing more to drop. */
 static int make_room(struct spool *s, struct spool_list *list, uint64_t size, size_t *n,
 		     struct cairn_err *err)
 {
@@ -407,7 +409,7 @@ static int make_room(struct spool *s, struct spool_list *list, uint64_t size, si
 
 /* ---- batches ---- */
 
-/* What a writer left that was killed, on a file system without files without names. */
+/* Removes what a writer left that was killed, on a file system without files without names. */
 static void remove_leftovers(struct spool *s)
 {
 	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

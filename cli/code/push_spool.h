@@ -47,7 +47,7 @@ struct spool {
 	uint64_t room; /* bytes of all batches */
 };
 
-/* What was dropped since the folder was made. */
+/* Drops since the folder was made. */
 struct spool_counts {
 	uint64_t n_dropped, bytes_dropped;
 };
@@ -58,7 +58,7 @@ struct batch {
 	const char *url, *type;
 	const void *body;
 	size_t size;
-	/* Of one that was loaded: */
+	/* For one that was loaded: */
 	char *bytes;
 	int fd; /* holds its lock */
 };
@@ -101,7 +101,10 @@ int spool_lock_sending(struct spool *s, struct cairn_err *err);
  */
 int spool_add(struct spool *s, const struct batch *b, struct cairn_err *err);
 
-/* What is there, the oldest first. Returns 0, -ENOMEM, or the error of reading the folder. */
+/*
+ * The batches that are there, the oldest first. Returns 0, -ENOMEM, or the error of reading the
+ * folder.
+ */
 int spool_read(struct spool *s, struct spool_list *ret, struct cairn_err *err);
 void spool_free(struct spool_list *list);
 

@@ -12,7 +12,7 @@
 
 #include "sidecar.h"
 
-/* What runs, and the source of answers about it. */
+/* The running kernel, and the source of answers about it. */
 struct running {
 	struct cairn_kernel *kernel;
 	const struct cairn_binary *bin;

@@ -207,7 +207,7 @@ static void tracefs_site(const struct view *view, const char *path,
 				  site->at, expr))
 			perf_missing(view->out, &site->args[i]);
 	cairn_emit_name(function->name, 0, name, sizeof(name) - 12);
-	/* Of an echo, dash would take the backslash of a constant for an escape. */
+	/* In an echo, dash would take the backslash of a constant for an escape. */
 	fprintf(view->out, "printf '%%s\\n' 'p:cairn/%s_%u 0x%" PRIx64, name, number, at);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
@@ -298,7 +298,7 @@ static const char *refusal(const struct view *view, const struct cairn_site *sit
 {
 	if (site->kind == CAIRN_SITE_PART)
 		return "the split-off rest of a body: reaching it is not a call";
-	/* What is not known of a running kernel, it checks itself. */
+	/* A running kernel itself checks what is not known of it. */
 	if (view->running && site->hazard == CAIRN_HAZARD_NOT_CHECKED)
 		return NULL;
 	if (!view->running && !site->has_off)

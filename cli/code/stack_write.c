@@ -70,8 +70,8 @@ enum { NUMBER_ROOM = 4 };
 static const char number_room[] = "    ";
 
 /*
- * Of a frame in a file it may be unknown, at an event. Without a file 0 is an address, too: that of
- * a call through a null pointer.
+ * The address of a frame in a file may be unknown, at an event. Without a file 0 is an address,
+ * too: that of a call through a null pointer.
  */
 static bool has_pc(const struct cairn_stack_frame *frame)
 {
@@ -153,8 +153,8 @@ static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number
 }
 
 /*
- * True if the text is the same in every thread: the frame is in a file, and has no values. That of
- * an event's site is the probe's.
+ * True if the text is the same in every thread: the frame is in a file, and has no values. An
+ * event's site has the probe's.
  */
 static bool is_of_its_address(const struct cairn_stack_frame *frame,
 			      const struct stack_names *names)

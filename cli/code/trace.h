@@ -99,7 +99,7 @@ int trace_watch(struct session *session, uint64_t duration_ns);
 
 /* ---- what is said ---- */
 
-/* What the text of a probe meant, where it is not one function; @first: the first of its probes. */
+/* The meaning of a probe's text, where it is not one function; @first: the first of its probes. */
 void trace_added(struct session *session, const char *text, uint32_t first);
 /*
  * Prints the sites that would be attached and the values that would be fetched. An exit status:

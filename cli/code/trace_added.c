@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe's text turned out to mean. */
+/* The meaning that was found for a probe's text. */
 #include <inttypes.h>
 #include <string.h>
 

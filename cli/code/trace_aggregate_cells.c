@@ -15,7 +15,7 @@ const char *const aggregate_kind_words[] = {
 	[CAIRN_AGGREGATE_LHIST] = "lhist", [CAIRN_AGGREGATE_QUANTILES] = "quantiles",
 };
 
-/* Of CAIRN_AGGREGATE_QUANTILES: the titles of its columns. */
+/* The titles of the columns of CAIRN_AGGREGATE_QUANTILES. */
 const char *const aggregate_quantile_words[AGGREGATE_N_QUANTILES] = {
 	[CAIRN_P50] = "p50",     [CAIRN_P90] = "p90",         [CAIRN_P99] = "p99",
 	[CAIRN_P99_9] = "p99.9", [CAIRN_N_QUANTILES] = "max",

@@ -25,7 +25,10 @@ struct aggregate_session {
 	bool is_refreshed, has_histogram, has_by;
 	bool has_lines; /* $stack is a key */
 	uint64_t n_tables, begin_ns;
-	/* What the summary says: of all intervals when the trace clears, else of the last table. */
+	/*
+	 * The number for the summary: of all intervals when the trace clears, else of the last
+	 * table.
+	 */
 	bool clears;
 	uint64_t n_others, n_unreadable;
 	struct aggregate_page *page; /* NULL: none is written */

@@ -27,7 +27,7 @@ struct trace_exports {
 	const char *failed;
 };
 
-/* What Perfetto's own tools call their files. */
+/* The name that Perfetto's own tools give their files. */
 static const char *const ends[] = {".pftrace", ".perfetto", ".perfetto-trace"};
 
 static bool is_ctf(const char *name)
@@ -153,7 +153,7 @@ static int finish(struct export *x, const struct cairn_trace_stats *stats)
 	if (x->ctf)
 		r = cairn_event_ctf_write(x->ctf, x->name, stats, &err);
 	else if (x->perfetto && !trace_output_has_failed(x->output))
-		/* What its stream does not take is reported when it is closed. */
+		/* Bytes that its stream does not take are reported when it is closed. */
 		cairn_perfetto_end(x->perfetto, stats, trace_output_stream(x->output));
 
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;

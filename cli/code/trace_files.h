@@ -19,7 +19,10 @@ int trace_files_open(const struct file_values *values, struct session *session);
 int trace_files_event(const struct session *session, const struct cairn_event *event);
 /* Writes what is there. The first failure is returned: 0 or a negative errno. */
 int trace_files_flush(const struct session *session);
-/* What could not be written, if that is known: a file's name, or "the events". NULL: nothing. */
+/*
+ * The thing that could not be written, if that is known: a file's name, or "the events". NULL:
+ * nothing.
+ */
 const char *trace_files_failed(const struct session *session);
 /* Why, for the failure @r of what wrote them: the same, or the errno that it did not know. */
 int trace_files_error(const struct session *session, int r);

@@ -18,7 +18,7 @@ void trace_kernel_close(struct session *session);
 /* Sites of a probe that were left out, as the kernel has freed their code. */
 void trace_kernel_report(const struct cairn_trace_probe *probe, uint32_t n_left_out);
 
-/* What is lost, and not among the other counts. */
+/* Losses that are not among the other counts. */
 void trace_kernel_summary(const struct cairn_trace_stats *stats);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * A full pipe is waited for, but not when the trace is to end: then the probes have to go first. So
  * an end that comes meanwhile leaves the bytes that were not taken in memory, and the caller goes
- * on to its end. After that the reader has a second for each piece, and five in all. What is left
- * then is dropped, and counted.
+ * on to its end. After that the reader has a second for each piece, and five in all. The rest is
+ * dropped then, and counted.
  */
 #include "trace_output.h"
 
@@ -36,7 +36,7 @@ enum {
 	PATIENCE_ALL_MS = 5000,
 };
 
-/* Where an event ends, and how many there are until then. */
+/* The end of an event, and the number of events until then. */
 struct event_end {
 	uint64_t at, n_events;
 };
@@ -49,14 +49,14 @@ struct trace_output {
 	FILE *stream;
 	uint64_t limit; /* bytes of a file; 0: none */
 	unsigned int n_old;
-	/* Of the file: bytes that were written, and that whole events have. */
+	/* Bytes of the file that were written, and that whole events have. */
 	uint64_t n_written, n_whole;
-	/* Where events end, of those that are not known to be written. */
+	/* The ends of the events that are not known to be written. */
 	struct event_end ends[ENDS_MAX];
 	size_t n_ends;
 	uint64_t n_events, n_whole_events;
 	uint64_t until_ns; /* no reader is waited for after that; 0: no such time */
-	/* What a reader had not taken when the trace was to end. */
+	/* Bytes that a reader had not taken when the trace was to end. */
 	char *late;
 	size_t n_late;
 	uint64_t give_up_ns; /* once the probes are gone; 0: they are there */
@@ -81,7 +81,7 @@ static void note_written(struct trace_output *o)
 	o->n_ends -= n;
 }
 
-/* What is written of an event is of no use without the rest. */
+/* A part of an event is of no use without the rest. */
 static void cut(struct trace_output *o)
 {
 	note_written(o);
@@ -258,7 +258,7 @@ static int move_old_files(const struct trace_output *o)
 	return 0;
 }
 
-/* What an earlier run has left is older than all that comes. */
+/* The files of an earlier run are older than all that comes. */
 static int keep_last_run(const struct trace_output *o)
 {
 	struct stat st;
@@ -394,7 +394,7 @@ int trace_output_standard(struct trace_output **ret)
 	*ret = o;
 	o->fd = STDOUT_FILENO;
 	look_at_file(o);
-	/* What was printed before comes first; and such a file begins where it is, and is not cut. */
+	/* Earlier output comes first; and such a file begins where it is, and is not cut. */
 	fflush(stdout);
 	o->is_regular = false;
 	return open_stream(o);

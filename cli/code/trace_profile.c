@@ -29,7 +29,7 @@ enum {
 	TITLE_MAX = 160,
 };
 #define ADDRESS_LIMIT (UINT64_C(1) << 57)
-/* Where the kernel's half of the addresses begins. */
+/* The kernel's half of the addresses begins here. */
 #define KERNEL_HALF   (UINT64_C(1) << 63)
 
 struct making {
@@ -191,7 +191,7 @@ static int note_losses(struct making *m)
 	return cairn_profile_add_comment(m->p, text, &m->err);
 }
 
-/* Of one hit in so many: that is a profile's period, if it was the same all the time. */
+/* One hit in so many is a profile's period, if it was the same all the time. */
 static int set_period(struct making *m)
 {
 	const struct cairn_profile_run run = {.each = {"hits", "count"},

@@ -217,7 +217,7 @@ static int watch_tables(struct session *session, uint64_t every_ns, uint64_t end
 	return 0;
 }
 
-/* What is left once the probes are gone: events in the ring, or the last table. */
+/* The rest, once the probes are gone: events in the ring, or the last table. */
 static int finish(struct session *session, bool has_enough, struct cairn_err *err)
 {
 	bool has_rest = !has_enough && (!session->aggregates || session->names);

@@ -20,7 +20,7 @@ static const char *command(void)
 	return own ? own : all ? all : "less";
 }
 
-/* A pager that cannot be run would swallow the answer. Of a path the shell knows more. */
+/* A pager that cannot be run would swallow the answer. The shell knows more of a path. */
 static bool is_there(const char *word, size_t len)
 {
 	if (memchr(word, '/', len))

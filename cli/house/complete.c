@@ -22,7 +22,7 @@ static const char *choices(const struct opt *opt, char *buf, size_t size)
 	return buf;
 }
 
-/* What has names or numbers that can be listed: a value or an operand. */
+/* An option or operand whose names or numbers can be listed: a value or an operand. */
 static const char *named_of(const char *value)
 {
 	static const struct {

@@ -131,7 +131,7 @@ static const char *failure_in(const char *line)
 
 /*
  * The client takes each failure that it has no errno for as "not there": an empty reply, or an
- * error of the server. What it reports tells them apart. The last failure; free(). NULL: none.
+ * error of the server. Its reports tell them apart. The last failure; free(). NULL: none.
  */
 static char *last_failure(int fd)
 {

@@ -271,7 +271,7 @@ void layout_close(struct layout_source *source)
 		btf_close(&source->bases);
 }
 
-/* Reports near names, too. What a failed search has read is what they are taken from. */
+/* Reports near names, too. They are taken from all that a failed search has read. */
 static int fail_unknown(struct cairn_source *source, const char *name)
 {
 	const char *near[SUGGESTIONS_MAX];

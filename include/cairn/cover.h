@@ -4,8 +4,8 @@
  *
  * A kprobe, fentry or uprobe program sees the calls that pass the function's first instruction.
  * Those that the compiler inlined, it does not see, and nobody says so. Cairn loads the object,
- * attaches its programs as libbpf does, and attaches each of them once more, to the inlined copies and
- * clones of its function, after code that puts the arguments where the program expects them.
+ * attaches its programs as libbpf does, and attaches each of them once more, to the inlined copies
+ * and clones of its function, after code that puts the arguments where the program expects them.
  *
  *	struct cairn_cover_opts opts = {.size = sizeof(opts)};
  *	if (cairn_cover_open("tool.bpf.o", &opts, &cover, &err) < 0 ||
@@ -62,14 +62,14 @@ struct cairn_covered {
 	/* Why calls are not seen; NULL: all are. Their number may be unknown: n_left_out is 0. */
 	const char *why;
 	/*
-	 * Sites among them where hits may not be calls (enum cairn_count_caveat), and what is so at the
-	 * first; 0 and NULL: there is none.
+	 * Sites among them where hits may not be calls (enum cairn_count_caveat), and what is so at
+	 * the first; 0 and NULL: there is none.
 	 */
 	uint32_t n_caveats;
 	const char *caveat;
 	/*
-	 * By cairn_cover_count(): calls at these sites that the program did not see, as an argument's
-	 * memory could not be read, or as the kernel did not run it.
+	 * By cairn_cover_count(): calls at these sites that the program did not see, as an
+	 * argument's memory could not be read, or as the kernel did not run it.
 	 */
 	uint64_t n_lost, n_missed;
 	bool missed_is_unknown; /* before Linux 6.7 kernel probes do not tell what they missed */
@@ -81,8 +81,8 @@ struct cairn_covered {
  * @path  as clang wrote it, for this machine's byte order
  * @opts  may be NULL; what it points to must be valid until close
  * Returns 0, or negative: -EINVAL (unknown options, or a target of no such program), -ENOENT,
- * -EBADMSG (no object for libbpf), -EPERM, -ENOMEM, and the errors of libbpf (err: what it said last).
- * Cost: that of the verifier. Threads: one at a time per handle, and none may use
+ * -EBADMSG (no object for libbpf), -EPERM, -ENOMEM, and the errors of libbpf (err: what it said
+ * last). Cost: that of the verifier. Threads: one at a time per handle, and none may use
  * libbpf_set_print() meanwhile. Signals: no. So it is for the functions below.
  */
 int cairn_cover_open(const char *path, const struct cairn_cover_opts *opts,
@@ -123,14 +123,14 @@ void cairn_cover_unpin(struct cairn_cover *cover, const char *dir);
  * It is run with a library preloaded that reports its calls of bpf(2) and perf_event_open(2), as
  * `cairn run` does: the library's path in LD_PRELOAD is the caller's to set. A program is covered
  * before the kernel attaches it; when calls would not be seen and best_effort is not set, attaching
- * fails in the command with ENOENT. Where the kernel has no function of the name, and the function
- * was inlined, attaching succeeds.
+ * fails in the command with ENOENT. Attaching succeeds where the kernel has no function of the
+ * name, and the function was inlined.
  */
 struct cairn_cover_command {
 	size_t size; /* sizeof(struct cairn_cover_command); a longer, unknown tail must be zero */
 	/*
-	 * Called when a process of the command attaches a program to a function; @refused: why it may
-	 * not, or NULL. May be NULL.
+	 * Called when a process of the command attaches a program to a function; @refused: why it
+	 * may not, or NULL. May be NULL.
 	 */
 	void (*covered)(void *ctx, int pid, const struct cairn_covered *p, const char *refused);
 	/* Called when it was detached, with the counts up to date. May be NULL. */
@@ -147,9 +147,9 @@ struct cairn_cover_command {
  * @ret_status  of the command, as waitpid(2) gives it
  * Signals that are sent to this process reach the command; of the terminal it has its own.
  * Returns 0, or negative: -EINVAL (unknown options), -ENOMEM, and what fork(2), execve(2) and
- * socket(2) return. Cost: some microseconds for each call of the command's that is reported, and for
- * each program that of cairn_cover_attach(). Threads: one call at a time in a process: it blocks
- * signals, waits for a child and changes the environment. Signals: no.
+ * socket(2) return. Cost: some microseconds for each call of the command's that is reported, and
+ * for each program that of cairn_cover_attach(). Threads: one call at a time in a process: it
+ * blocks signals, waits for a child and changes the environment. Signals: no.
  */
 int cairn_cover_run(const char *exe, char *const argv[], const struct cairn_cover_opts *opts,
 		    const struct cairn_cover_command *command, int *ret_status,

@@ -79,8 +79,8 @@ const uint8_t *cairn_kernel_build_id(const struct cairn_kernel *kernel, size_t *
  * cairn_binary_open() finds any. One that is compressed by zstd or gzip is unpacked into memory, up
  * to 256 MB. A file with another build-id is passed over.
  *
- * @opts  the directories are used for both. Of the kernel, debug_file is the only candidate. May be
- *        NULL
+ * @opts  the directories are used for both. For the kernel, debug_file is the only candidate. May
+ *        be NULL
  * @ret   the caller's: cairn_binary_close()
  * Returns 0. -ENOENT: there is none (err: a line for each place). -ESTALE: opts->debug_file is
  * another kernel's. -EOPNOTSUPP: the module's file is compressed otherwise (xz). -EBADMSG, -ERANGE:
@@ -149,7 +149,8 @@ bool cairn_kernel_link_address(const struct cairn_kernel *kernel, uint64_t at,
 /*
  * cairn_kernel_kprobe_type - the type of perf events that are kprobes
  *
- * Returns it, -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS), or -ENOMEM. Cost: a small file.
+ * Returns it, -EOPNOTSUPP: the kernel has none (CONFIG_KPROBE_EVENTS), or -ENOMEM. Cost: a small
+ * file.
  */
 int cairn_kernel_kprobe_type(const struct cairn_kernel *kernel);
 

@@ -33,8 +33,8 @@ struct cairn_line {
 	uint32_t column; /* 0 when unknown */
 	uint16_t view;   /* of its row: several statements may begin at one address */
 	/*
-	 * Of the kind CAIRN_SITE_PLACE, without arguments. n_chain is 0 in an out-of-line body;
-	 * else the chain and the container are those of the inlined copy that has the line.
+	 * A site of the kind CAIRN_SITE_PLACE, without arguments. n_chain is 0 in an out-of-line
+	 * body; else the chain and the container are those of the inlined copy that has the line.
 	 */
 	struct cairn_site site;
 };

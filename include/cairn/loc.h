@@ -43,7 +43,10 @@ struct bpf_program;
 
 struct cairn_loc_opts {
 	size_t size; /* sizeof(struct cairn_loc_opts); a longer, unknown tail must be zero */
-	/* As of struct cairn_trace_opts (trace.h); what they point to stays valid until unregistering. */
+	/*
+	 * As of struct cairn_trace_opts (trace.h); what they point to stays valid until
+	 * unregistering.
+	 */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret,
@@ -89,8 +92,8 @@ struct cairn_loc_attach_opts {
  * @target  PATH:FUNC, of a "kloc" [MODULE:]FUNC
  * @opts    may be NULL
  * @ret     bpf_link__destroy() detaches all sites. It is one link of the kernel where that has
- *          uprobe_multi (Linux 6.6), and for a single site of the kernel; else its descriptor stands
- *          for many links, and cannot be pinned
+ *          uprobe_multi (Linux 6.6), and for a single site of the kernel; else its descriptor
+ *          stands for many links, and cannot be pinned
  * Returns 0, or negative:
  *   -ENOENT      a site cannot be probed, or lacks an argument (err: which and why)
  *   -ENXIO       no such function, or no code is left of it
@@ -105,8 +108,8 @@ struct cairn_loc_attach_opts {
  *   -EPROTO      the program includes another version's loc.bpf.h
  *   -EBUSY       another process attached programs that have the same table
  *   -EPERM, -ENOMEM, -EMFILE, and as cairn_trace_add() and cairn_trace_attach()
- * Cost: finding the function, as cairn_sites_find(); then that of the links. What describes the
- * kernel is found once, and kept until cairn_loc_unregister().
+ * Cost: finding the function, as cairn_sites_find(); then that of the links. The source that
+ * describes the kernel is found once, and kept until cairn_loc_unregister().
  * Threads: any. Signals: no.
  */
 int cairn_loc_attach(const struct bpf_program *prog, const char *target,

@@ -88,13 +88,13 @@ struct cairn_prof_opts {
 	/*
 	 * CAIRN_PROF_TRACEPOINT: "CATEGORY:NAME", such as "sched:sched_switch". CAIRN_PROF_PROBE: a
 	 * probe as cairn_trace_add() takes it. Every site of the function is probed, and each hit
-	 * is a sample. What is in the list is one number that the hit weighs, an expression as in
+	 * is a sample. The list has one number that the hit weighs, an expression as in
 	 * the condition, and after it perhaps a unit, :bytes or :ns: "malloc_wrapper(n *
 	 * size:bytes) if n". Without it hits are counted. Must stay valid until close.
 	 */
 	const char *event_text;
 	/*
-	 * Of events that are counted: every so many of a processor are a sample, which weighs as
+	 * Among events that are counted, every so many of a processor are a sample, which weighs as
 	 * much; 0: 1. Not with a number in event_text.
 	 */
 	unsigned long period;
@@ -126,7 +126,7 @@ enum cairn_prof_end {
 	CAIRN_PROF_N_ENDS,
 };
 
-/* What a run did; all counters only grow. */
+/* Counts of a run; all counters only grow. */
 struct cairn_prof_counts {
 	uint64_t n_samples;                 /* that were taken over */
 	uint64_t n_lost;                    /* that found no room: not in the profile */
@@ -225,10 +225,10 @@ const char *cairn_prof_end_id(enum cairn_prof_end end);
  * outermost frame is "[cut: ID]", so that graphs keep such stacks apart. With opts.moments it has
  * moments; that of time blocked is when the thread began to wait. The values are
  * {"samples", "count"} and {"cpu", "nanoseconds"}, or {"page-faults", "count"}, or {"off-cpu",
- * "nanoseconds"}. Of a tracepoint its name and "count". Of a probe {"hits", "count"}, and for the
- * number in its list the expression and its unit. A hit without that number, which has 0 there, has
- * the label "unavailable" with the reason's word. Its innermost frame is the probed function, also where
- * other functions are inlined into its first instruction.
+ * "nanoseconds"}. For a tracepoint, its name and "count". For a probe, {"hits", "count"}, and for
+ * the number in its list the expression and its unit. A hit without that number, which has 0 there,
+ * has the label "unavailable" with the reason's word. Its innermost frame is the probed function,
+ * also where other functions are inlined into its first instruction.
  * @ret  cairn_profile_close(); it borrows nothing of @prof
  * Returns 0; -ENOMEM; -ERANGE as cairn_profile_add_sample().
  * Cost: the names of each different frame, once. Sidecars that are missing are made.
@@ -247,9 +247,9 @@ int cairn_prof_profile(struct cairn_prof *prof, struct cairn_profile **ret, stru
 int cairn_prof_window(struct cairn_prof *prof, struct cairn_profile **ret, struct cairn_err *err);
 
 /*
- * What could not be done as a whole, and why: names of the kernel that are hidden, a file that
- * could not be read. NULL ends the list. Complete after cairn_prof_profile(), and those of the last
- * cairn_prof_window() until the next; borrowed.
+ * Notes about what could not be done as a whole, and why: names of the kernel that are hidden, a
+ * file that could not be read. NULL ends the list. Complete after cairn_prof_profile(), and those
+ * of the last cairn_prof_window() until the next; borrowed.
  */
 const char *cairn_prof_note(const struct cairn_prof *prof, size_t i);
 

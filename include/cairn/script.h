@@ -6,7 +6,7 @@
  *
  * becomes the probe "/usr/bin/server:parse if $arg2 > 100" with the keys "$comm, str($arg1)" and
  * the histogram "$arg2". A one-liner has probes, a filter, and one block with maps, or with one
- * printf. What is not taken is refused with its name. Nothing is taken with another meaning, but
+ * printf. Anything else is refused with its name. Nothing is taken with another meaning, but
  * for one: a function's inlined copies are probed, too.
  */
 #ifndef CAIRN_SCRIPT_H
@@ -31,7 +31,9 @@ struct cairn_script {
 	const char *format; /* of events, for the option format; NULL with aggregates */
 };
 
-/* True if it looks like a one-liner, and not like a probe: "uprobe:", "usdt:" and so on, and a "{". */
+/*
+ * True if it looks like a one-liner, and not like a probe: "uprobe:", "usdt:" and so on, and a "{".
+ */
 bool cairn_script_is_one(const char *text);
 
 /*

@@ -104,8 +104,9 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name,
 void cairn_source_close(struct cairn_source *source);
 
 /*
- * A file that the types are read from, and that became shorter while it was open; NULL: none. What
- * was made of the types is not reliable then. Borrowed. Cost: a stat(2) for each. Threads: any.
+ * A file that the types are read from, and that became shorter while it was open; NULL: none.
+ * Anything made of the types is not reliable then. Borrowed. Cost: a stat(2) for each. Threads:
+ * any.
  */
 const char *cairn_source_shortened(const struct cairn_source *source);
 

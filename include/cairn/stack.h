@@ -55,7 +55,7 @@ enum cairn_walk_end {
 	 * assumed
 	 */
 	CAIRN_WALK_ASSUMED,
-	/* Of stacks at events (cairn/trace.h): */
+	/* Only stacks at events (cairn/trace.h) have these: */
 	CAIRN_WALK_NO_MAPPING, /* no mapping is known at its address */
 	CAIRN_WALK_NOT_READY,  /* the file's unwind table was not made yet, or its code changed */
 	CAIRN_WALK_READS,      /* more memory was to be read than a hit may */

@@ -179,7 +179,7 @@ struct cairn_trace_opts {
 	uint32_t sample;
 	enum cairn_trace_time time;
 	/*
-	 * What cairn_event_print() prints of an event as text, instead of its own line: text with
+	 * The text that cairn_event_print() prints of an event, instead of its own line: text with
 	 * fields, "{$time} {$comm} {len:08x}". The man page of cairn trace has all of it. Its
 	 * expressions are fetched at each site that has them; a probe without a list fetches only
 	 * those. NULL: the line that the contract of cairn_event_print() shows.
@@ -202,8 +202,8 @@ struct cairn_trace_opts {
 	 */
 	bool of_kernel;
 	/*
-	 * Finds the source for the kernel (@module NULL) or a loaded module, once for each. What it
-	 * gives stays the caller's, and must be valid until close. An error ends adding the probe.
+	 * Finds the source for the kernel (@module NULL) or a loaded module, once for each. Its
+	 * result stays the caller's, and must be valid until close. An error ends adding the probe.
 	 * NULL: functions of the kernel are not traced.
 	 */
 	int (*find_kernel)(void *ctx, const char *module, struct cairn_trace_kernel *ret,
@@ -251,10 +251,11 @@ void cairn_trace_close(struct cairn_trace *t);
  * $tid, $cpu, $uid, $gid and $cgroup: with
  * -> . [] * & and casts, sizeof, arithmetic, comparisons, && || !, integers, characters,
  * enumerators, NULL, true, false; == and != compare strings, too, $comm among them; floats are only
- * compared. :str or :hex may come after it, or it is str(p), str(p, N), wstr(p) or buf(p, n). Without a list
- * all parameters are fetched, with () none. COND is one, too, and its hits are reported.
+ * compared. :str or :hex may come after it, or it is str(p), str(p, N), wstr(p) or buf(p, n).
+ * Without a list all parameters are fetched, with () none. COND is one, too, and its hits are
+ * reported.
  *
- * Where there is no debug information FUNC may be a symbol, mangled or not, or a function that the
+ * Without debug information FUNC may be a symbol, mangled or not, or a function that the
  * file takes from a shared library and calls through a stub. Its parameters are then $arg1 to
  * $arg6, the registers that integers and pointers are passed in, of 8 bytes each. So it is where
  * the debug information does not describe parameters.
@@ -308,7 +309,7 @@ struct cairn_trace_value {
 	bool at_return;   /* it needs the return: $ret, $duration */
 	uint8_t bit_size; /* of a bit-field, else 0 */
 	/*
-	 * Of a string of wide characters: the bytes of each, 2 (UTF-16) or 4 (UTF-32), as its
+	 * For a string of wide characters, the bytes of each, 2 (UTF-16) or 4 (UTF-32), as its
 	 * values have them; else 0.
 	 */
 	uint8_t unit_bytes;
@@ -343,7 +344,9 @@ struct cairn_trace_probe {
 	uint32_t n_ready, n_refused;
 	/* In a trace that shows calls: why this probe's are hits only; NULL: they are followed. */
 	const char *not_followed;
-	/* Of the kernel: sites in code that it frees when it has run. They are not in the above. */
+	/*
+	 * For the kernel: sites in code that it frees when it has run. They are not in the above.
+	 */
 	uint32_t n_left_out;
 	bool of_kernel;
 };
@@ -371,7 +374,7 @@ struct cairn_trace_site {
 	uint32_t program;
 	/* As many as the probe has values. */
 	const struct cairn_trace_slot *values;
-	/* Of the kernel: where @at is in the kernel that runs; else 0. */
+	/* For the kernel, the address of @at in the kernel that runs; else 0. */
 	uint64_t running;
 };
 
@@ -512,7 +515,7 @@ struct cairn_event {
 	const struct cairn_event_value *values;
 	cairn_show_name show_name; /* as cairn_trace_opts */
 	/*
-	 * Who called, the innermost frame first; NULL: no stacks are wanted. Its first frame is at
+	 * The callers, the innermost frame first; NULL: no stacks are wanted. Its first frame is at
 	 * the site: cairn_site_frames() has its functions. It ends with a reason, as those of
 	 * cairn/stack.h; without frames there was no room for it, which is counted as lost.
 	 */
@@ -525,7 +528,7 @@ struct cairn_event {
 	 */
 	uint64_t wall_ns;
 	/*
-	 * Of CAIRN_TIME_DELTA, or if the format has it: since the last event of the thread, 0 if
+	 * For CAIRN_TIME_DELTA, or if the format has it: since the last event of the thread, 0 if
 	 * that is later; the first event of a thread has none.
 	 */
 	bool has_delta;
@@ -542,8 +545,8 @@ struct cairn_event {
  * @on_event    a result other than 0 ends the call and is returned; that event counts as delivered
  * Returns the number of events handed out, 0 at the timeout, the result of @on_event, or
  *   -EINTR  a signal came; events handed out before it are not lost
- * Events of one processor come in order; those of several, nearly. Some 100 ms after it began to hand
- * out events it returns, though there may be more: they may come as fast as they are read.
+ * Events of one processor come in order; those of several, nearly. Some 100 ms after it began to
+ * hand out events it returns, though there may be more: they may come as fast as they are read.
  */
 int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
 		     int (*on_event)(void *ctx, const struct cairn_event *event), void *ctx,
@@ -618,7 +621,7 @@ int cairn_trace_graph_end(struct cairn_trace_graph *g, FILE *out);
  * cairn_site_frames - the functions around a site, from the probed one outwards
  *
  * For the first frame of an event's stack. At the first instruction of an inlined copy there may be
- * copies of other functions, which it calls. They are left out. Where the address is not of the
+ * copies of other functions, which it calls. They are left out. If the address is not of the
  * copy, the copy's own chain of calls says what is around it.
  *
  * @frames  the functions at the frame's address, the innermost first: @n of them, with room for
@@ -853,14 +856,14 @@ struct cairn_trace_counts {
 	uint64_t filtered;  /* the condition did not hold */
 	uint64_t undecided; /* the condition needed memory that could not be read: no event */
 	/*
-	 * Of aggregates: updates that the kernel refused though there was room. The hit is among
+	 * Updates of aggregates that the kernel refused though there was room. The hit is among
 	 * the others, or missing in a MIN or MAX.
 	 */
 	uint64_t failed;
 	/*
 	 * Calls without an event, of a probe with $ret or $duration. They were left by longjmp() or
-	 * an exception, or are nested deeper than the kernel follows (64). Of kernel functions: the
-	 * kernel did not report the return;
+	 * an exception, or are nested deeper than the kernel follows (64). For kernel functions,
+	 * the kernel did not report the return;
 	 */
 	uint64_t unwound;
 	uint64_t
@@ -870,7 +873,7 @@ struct cairn_trace_counts {
 	uint64_t apart;   /* or ran on another stack of a thread with calls in progress */
 	uint64_t undrawn; /* hits that sampling left out; whether the condition held is not known */
 	/*
-	 * Of a trace that shows calls: entries that found no room. Their calls are among the
+	 * For a trace that shows calls, entries that found no room. Their calls are among the
 	 * others, as what counts there is the return.
 	 */
 	uint64_t entries_lost;
@@ -894,7 +897,9 @@ struct cairn_trace_stats {
 	uint64_t n_children;
 	uint64_t n_running; /* of these, those that ran before: known when children_known */
 	bool follows;       /* a probe has $ret or $duration */
-	/* Different ones; one that was forgotten meanwhile (16384 are kept at least) counts again. */
+	/*
+	 * Different ones; one that was forgotten meanwhile (16384 are kept at least) counts again.
+	 */
 	uint64_t n_stacks;
 	/*
 	 * Hits whose stack found no room: the buffer was full, too many came at a time, or the
@@ -904,20 +909,20 @@ struct cairn_trace_stats {
 	uint64_t n_stacks_cut; /* events whose stack is not complete, and says why */
 	uint32_t sample;       /* one of so many hits was taken; 1: all */
 	/*
-	 * Of kernel probes: hits inside the handler of another one are lost, and not counted in
+	 * Hits of kernel probes inside the handler of another one are lost, and not counted in
 	 * missed, as the kernel does not tell (before Linux 6.7).
 	 */
 	bool missed_unknown;
 	/* Attached sites in modules that were unloaded since: their hits are not seen any more. */
 	uint32_t n_unloaded;
-	/* What cairn_trace_guard() did, in nanoseconds since the probes were set; 0: nothing. */
+	/* The work of cairn_trace_guard(), in nanoseconds since the probes were set; 0: nothing. */
 	uint64_t sampled_since_ns; /* until then more hits, or all, were taken */
 	uint64_t given_up_ns;      /* the probes were removed */
 	/*
-	 * Of kernel probes with $ret or $duration: returns that the kernel did not report, as it
-	 * follows only so many calls of a function at a time. They are of all processes, and also of
-	 * calls that did not meet the condition; those of the trace are among unwound and unfinished.
-	 * Known unless missed_unknown.
+	 * For kernel probes with $ret or $duration, returns that the kernel did not report, as it
+	 * follows only so many calls of a function at a time. They are of all processes, and also
+	 * of calls that did not meet the condition; those of the trace are among unwound and
+	 * unfinished. Known unless missed_unknown.
 	 */
 	uint64_t returns_missed;
 };

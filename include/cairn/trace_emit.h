@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a trace would do, as a script for another tool
+ * A trace, as a script for another tool
  *
  * A trace is opened, its probes are added, and it is written instead of attached. No privileges are
  * needed.
@@ -10,9 +10,10 @@
  *	    cairn_trace_emit(t, cairn_emit_tool("gdb"), stdout, &err) < 0)
  *		return fail(err.msg);
  *
- * The script has a probe at each site of the trace, at the same address, and computes the condition,
- * the values, the numbers and the keys from the same registers and memory. A tool that cannot do a
- * part is refused, and the message names the part. Nothing is replaced by something like it.
+ * The script has a probe at each site of the trace, at the same address, and computes the
+ * condition, the values, the numbers and the keys from the same registers and memory. A tool that
+ * cannot do a part is refused, and the message names the part. Nothing is replaced by something
+ * like it.
  *
  * The functions of the second half write the beginnings of such scripts, for programs that have
  * probes of their own.

@@ -45,7 +45,7 @@ struct cairn_btf_sites_opts {
 	 * BINARY.btf and BINARY.btf.inline.
 	 */
 	const char *file;
-	/* What the types are split from, parent first: for a module its kernel's BTF */
+	/* The bases of split types, parent first: for a module its kernel's BTF */
 	const char *const *bases;
 	size_t n_bases;
 	/* Has vmlinux, the base of modules without @bases. NULL: /sys/kernel/btf */

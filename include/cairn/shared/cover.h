@@ -3,8 +3,8 @@
  * What a program's BPF calls tell `cairn run --cover-inlined -- COMMAND`
  *
  * A library that is preloaded into the program connects to the socket whose abstract name is in the
- * environment, and first receives an answer with the types of perf events: result is that of kprobes,
- * value that of uprobes. Then it sends requests, and waits for the answer to each:
+ * environment, and first receives an answer with the types of perf events: result is that of
+ * kprobes, value that of uprobes. Then it sends requests, and waits for the answer to each:
  *
  *	struct cairn_cover_request	size counts this and what follows
  *	text, or instructions of BPF
@@ -30,7 +30,7 @@ enum cairn_cover_kind {
 	CAIRN_COVER_DETACH = 4,
 };
 
-/* What it is attached by. */
+/* The means by which it is attached. */
 enum cairn_cover_probe {
 	CAIRN_COVER_KPROBE = 1, /* text: the function; none: the address is at */
 	CAIRN_COVER_UPROBE = 2, /* text: the file; at: the offset in it */

@@ -11,7 +11,7 @@
 
 static const char head[] =
 	"#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-	"/* Where there is no assert(), as in BPF programs, define it before this. */\n"
+	"/* BPF programs have no assert(): define it before this. */\n"
 	"#ifndef BIND_ASSERT\n#include <assert.h>\n#define BIND_ASSERT(x) assert(x)\n#endif\n\n"
 	"#ifndef BIND_STATIC_ASSERT\n#ifdef __cplusplus\n#define BIND_STATIC_ASSERT "
 	"static_assert\n#else\n"

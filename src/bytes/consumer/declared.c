@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was declared, collected: names, members, forms of types, and nodes of the graph. */
+/* The declarations, collected: names, members, forms of types, and nodes of the graph. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every line of a struct begins with: tabs, the comment of a cache line, and names. */
+/* The beginning of every line of a struct: tabs, the comment of a cache line, and names. */
 #include "layout/print.h"
 
 #include <inttypes.h>

@@ -17,7 +17,7 @@ struct type_query {
 	enum cairn_type_kind kind;
 };
 
-/* Of a pattern of cairn_source_select(). */
+/* For a pattern of cairn_source_select(). */
 struct type_query type_query_of(const char *pattern);
 
 /* The one name that is wanted, or its end; NULL: there are more. Numbers have several spellings. */

@@ -280,7 +280,7 @@ static bool is_passed_over(const struct btf_check *c, enum field f, const struct
 }
 
 /*
- * What the member that is @f adds. One that is passed over counts for the rule of one lock all the
+ * The addition of the member @f. One that is passed over counts for the rule of one lock all the
  * same.
  */
 static struct fields one_field(enum field f, bool is_passed_over)

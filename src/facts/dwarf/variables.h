@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
 
-/* Where a variable is: the same everywhere in the program. */
+/* The place of a variable: the same everywhere in the program. */
 struct dw_variable_place {
 	bool is_thread_local;
 	/* a link-time address; of a thread-local variable its offset in the file's block */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a name that was not found may mean to users of perf, gdb and bpftrace. */
+/* Meanings that a name that was not found may have to users of perf, gdb and bpftrace. */
 #include <cairn/sites.h>
 
 #include <stdio.h>

@@ -190,7 +190,7 @@ static struct scope *owner_of(const struct line_search *s, const struct dw_row *
 
 /* ---- places ---- */
 
-/* What all places of a function or copy have in common. */
+/* The common part of all places of a function or copy. */
 static int build_scope(struct line_search *s, struct scope *scope)
 {
 	struct built_site b;

@@ -8,7 +8,7 @@
 #include "sites/group.h"
 #include "sites/scopes_at.h"
 
-/* What a user asks for; names are in the query's text. */
+/* The question of a user; names are in the query's text. */
 struct lines_query {
 	char *function; /* as spec_parse() takes it; NULL: FILE:LINE */
 	const char *file;

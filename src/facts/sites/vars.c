@@ -404,7 +404,7 @@ static int add_parameters(struct var_search *s, const struct dw_die *function,
 	return 0;
 }
 
-/* Of the unit, as the function sees them: after its own variables. */
+/* The unit's variables, as the function sees them: after its own. */
 static int add_globals(struct var_search *s, const struct dw_unit *unit)
 {
 	struct site_globals globals;

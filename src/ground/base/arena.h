@@ -38,7 +38,7 @@ static inline void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_block *b = a->head;
 	size_t left = b ? b->size - b->used : 0;
-	/* What is left is a multiple of the alignment, so @size fits rounded up, too. */
+	/* The rest is a multiple of the alignment, so @size fits rounded up, too. */
 	if (!left || size > left)
 		return arena_alloc_block(a, size);
 	void *p = b->bytes + b->used;

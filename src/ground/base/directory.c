@@ -46,7 +46,7 @@ static bool is_ours(const struct making *m, const char *name)
 	return false;
 }
 
-/* What an entry says of the directory. */
+/* An entry's words about the directory. */
 struct entries {
 	size_t n_ours;
 	char *other; /* the first one that is none of the files; to be freed */
@@ -161,7 +161,7 @@ static int write_files(const struct making *m, struct cairn_err *err)
 	return fsync(m->fd) ? sys_err(err, m->shown, "write it to disk") : 0;
 }
 
-/* Removes the files of the directory, and then it. What else is in it stays. */
+/* Removes the files of the directory, and then it. All else in it stays. */
 static void remove_named(const struct making *m, const char *name)
 {
 	SCOPE_CLOSE int fd =

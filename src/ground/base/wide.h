@@ -2,7 +2,7 @@
 /*
  * Strings of wide characters, as another program has them: units of 2 bytes (UTF-16) or 4 (UTF-32)
  *
- * Any value may be in a unit. What is no character is kept as the number that it is.
+ * Any value may be in a unit. A number that is no character is kept as the number that it is.
  */
 #ifndef BASE_WIDE_H
 #define BASE_WIDE_H

@@ -74,7 +74,7 @@ static int open_symbols(struct bindings *b)
 	return 1;
 }
 
-/* What the section for the dynamic linker says of a file. */
+/* The contents of a file's section for the dynamic linker. */
 struct linkage {
 	bool is_library;
 	bool is_symbolic;
@@ -212,7 +212,10 @@ static struct elf_thread_place place_in_executable(const struct elf *e, uint64_t
 		.add = (int64_t)(offset - ((block->size + align - 1) & ~(align - 1)))};
 }
 
-/* What one relocation tells. An exported variable has slots of its own, the others those of none. */
+/*
+ * The contents of one relocation. An exported variable has slots of its own, the others those of
+ * none.
+ */
 static void see_slot(const struct bindings *b, const Elf64_Rela *r, bool exports, uint64_t offset,
 		     struct elf_thread_place *ret)
 {

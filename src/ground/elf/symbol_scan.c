@@ -157,7 +157,7 @@ int name_set_add(struct name_set *s, const char *name, size_t n)
 
 enum { BEGINNING_BYTES = 6, BEGINNINGS = 4096 };
 
-/* What names begin with: most others differ. */
+/* The beginnings of names: most others differ. */
 struct beginnings {
 	bool is_one[BEGINNINGS];
 };

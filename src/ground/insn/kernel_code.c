@@ -19,13 +19,13 @@
  *	__alt_instructions                12, 14  distance to the code, to what replaces it, lengths
  *
  * Distances are signed, from the place where they are stored. Alternatives are applied when the
- * kernel starts: after the first instruction, the code in memory has other bytes than the file, so a
- * later one may be the middle of another. Entries of alternatives have 14 bytes from Linux 6.3 on.
- * Nothing says which, but with the other size most distances lead nowhere.
+ * kernel starts: after the first instruction, the code in memory has other bytes than the file, so
+ * a later one may be the middle of another. Entries of alternatives have 14 bytes from Linux 6.3
+ * on. Nothing says which, but with the other size most distances lead nowhere.
  *
  * Probes of perf and tracefs are refused in functions that ftrace does not trace, too, unless the
- * kernel was built with CONFIG_KPROBE_EVENTS_ON_NOTRACE: such a function has no call of ftrace. For a
- * part like foo.cold, foo counts. The call itself is no hazard: there a kprobe uses ftrace.
+ * kernel was built with CONFIG_KPROBE_EVENTS_ON_NOTRACE: such a function has no call of ftrace. For
+ * a part like foo.cold, foo counts. The call itself is no hazard: there a kprobe uses ftrace.
  */
 #include "insn/kernel_code.h"
 
@@ -78,7 +78,7 @@ struct kernel_code {
 	struct ranges silent; /* functions that ftrace does not trace */
 };
 
-/* What is made of one binary. */
+/* Made of one binary. */
 struct making {
 	const struct cairn_binary *bin;
 	struct elf *elf;
@@ -431,7 +431,7 @@ void kernel_code_free(struct kernel_code *k)
 
 /* ---- questions ---- */
 
-/* Of ranges that do not overlap. */
+/* The ranges do not overlap. */
 static bool is_in(const struct ranges *r, uint64_t at)
 {
 	size_t i = SEARCH(0, r->v.n, mid, r->v.p[mid].hi <= at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said about code that was left out, or that is not trusted. */
+/* Notes about code that was left out, or that is not trusted. */
 #include "code/runtime_impl.h"
 
 void runtime_note(struct code_runtime *rt, const char *text)

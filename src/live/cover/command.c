@@ -96,7 +96,7 @@ static void serve_client(struct server *s, struct client *c)
 /* ---- signals ---- */
 
 /*
- * What the terminal sends, it sends to the command, too. What somebody sends to this process alone is
+ * The terminal's signals go to the command, too. What somebody sends to this process alone is
  * for the command; when that has ended, and only processes of it go on, it is the end.
  */
 static void take_signal(struct server *s)

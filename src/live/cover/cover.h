@@ -3,8 +3,8 @@
  * Module cover lets BPF programs of others see the calls of functions that were inlined.
  *
  * A program at a function's first instruction reads its arguments from the registers of the calling
- * convention. At an inlined copy they are elsewhere. So the program is loaded a second time for each
- * set of locations, as a function after code that puts the arguments where it expects them:
+ * convention. At an inlined copy they are elsewhere. So the program is loaded a second time for
+ * each set of locations, as a function after code that puts the arguments where it expects them:
  *
  *	prologue:	r6 = r1				// the probe's registers
  *			*(u64 *)(fp - 16) = rbx		// %rdi of the copy: where the argument is
@@ -107,7 +107,7 @@ void use_fini(struct cover_use *use);
 /* By word: the parameter that a call has there; -1: none, -2: it is not known. */
 struct cover_params {
 	int8_t of_word[WORDS];
-	/* Of fentry: word i is argument i. */
+	/* For fentry, word i is argument i. */
 	bool is_array;
 	uint32_t structs[WORDS]; /* to which it points, among the kernel's types; 0: a number */
 	uint32_t cast;           /* bpf_rdonly_cast(), there; 0: the kernel has none */
@@ -236,8 +236,8 @@ struct covered {
 /*
  * program_cover - attach one program wherever its function is
  *
- * Returns 0; with best_effort also where sites are left out (pub.why). Errors as cairn_cover_attach().
- * program_fini() in all cases.
+ * Returns 0; with best_effort also where sites are left out (pub.why). Errors as
+ * cairn_cover_attach(). program_fini() in all cases.
  */
 int program_cover(struct covered *p, const struct cairn_cover_opts *opts, struct cairn_err *err);
 /* Detaches and frees what that made; its counts stay. */

@@ -2,8 +2,8 @@
 /*
  * Programs that a command has loaded
  *
- * Only numbers are kept, of the program and in its instructions of the maps: a descriptor would keep
- * the program and its maps when the command has closed them.
+ * Only numbers are kept, of the program and in its instructions of the maps: a descriptor would
+ * keep the program and its maps when the command has closed them.
  */
 #include "cover/command.h"
 
@@ -98,7 +98,7 @@ static const char *obstacle_text(enum cairn_cover_obstacle obstacle)
 	}
 }
 
-/* Of another program: how it was loaded was not seen. */
+/* The load of another program was not seen. */
 #define NOT_SEEN "it was not loaded by this command, or not by the C library's syscall()"
 
 static bool names_map(const struct bpf_insn *insn)

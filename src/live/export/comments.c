@@ -59,8 +59,8 @@ static void put_text(FILE *out, const char *text)
 }
 
 /*
- * Readers take "12", and "12." too, for the number of a stack; some take off blanks first. What
- * ends like a mark would lose it.
+ * Readers take "12", and "12." too, for the number of a stack; some take off blanks first. A
+ * text that ends like a mark would lose it.
  */
 static bool needs_mark(const char *text)
 {

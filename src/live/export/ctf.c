@@ -44,7 +44,7 @@ static void put(struct writer *w, const void *bytes, size_t n)
 }
 
 /*
- * What is not known is "-": for an empty string babeltrace2 2.0.4 shows the one that the member had
+ * An unknown text is "-": for an empty string babeltrace2 2.0.4 shows the one that the member had
  * in an earlier event.
  */
 static void put_text(struct writer *w, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two files of a trace share: ctf.c writes events as ctf_metadata.c describes them. */
+/* Shared by the two files of a trace: ctf.c writes events as ctf_metadata.c describes them. */
 #ifndef EXPORT_CTF_H
 #define EXPORT_CTF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all traces in CTF 1.8 have, of profiles and of events
+ * Common to all traces in CTF 1.8, of profiles and of events
  *
  * One stream with one packet. All integers have this machine's byte order, which is little-endian
  * wherever Cairn runs, and no alignment.

@@ -39,7 +39,7 @@ int event_value(const struct cairn_event *event, uint32_t i, struct arena *arena
 /* The nanoseconds of the value $duration; false: the event has none. */
 bool event_duration(const struct cairn_event *event, uint64_t *ret);
 
-/* What a trace does not have: a number and its name. */
+/* Not in a trace: a number and its name. */
 struct event_absence {
 	const char *name;
 	uint64_t n;

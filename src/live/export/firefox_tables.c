@@ -179,7 +179,7 @@ static int add_unknown(struct firefox *f, const struct cairn_profile_location *l
 	return rc;
 }
 
-/* What says why a stack was cut is no code. */
+/* A frame that says why a stack was cut is no code. */
 static bool is_no_code(const struct cairn_profile_location *l,
 		       const struct cairn_profile_function *function)
 {

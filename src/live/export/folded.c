@@ -50,7 +50,7 @@ static const char *annotation(enum cairn_profile_code code, bool is_inlined)
 	return code == CAIRN_PROFILE_KERNEL ? "_[k]" : code == CAIRN_PROFILE_JIT ? "_[j]" : "";
 }
 
-/* Of one location, while its text is made. */
+/* State of one location, while its text is made. */
 struct location_writer {
 	const struct cairn_profile *p;
 	FILE *out;

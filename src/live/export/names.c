@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-/* Where the text stops being UTF-8; its end, if it does not. */
+/* The place where the text stops being UTF-8; its end, if it does not. */
 static size_t utf8_end(const char *text, size_t n)
 {
 	size_t at = 0, len;

@@ -15,7 +15,7 @@ typedef CairnOtlp__KeyValueAndUnit pb_attribute;
 typedef CairnOtlp__Stack pb_stack;
 typedef CairnOtlp__ProfilesDictionary pb_dictionary;
 
-/* What a function returns when memory is out is of no use; "failed" says so. */
+/* A result when memory is out is of no use; "failed" says so. */
 struct otlp_tables {
 	struct arena arena; /* all messages */
 	VEC(const char *) strings;
@@ -36,7 +36,7 @@ void *otlp_messages(struct otlp_tables *t, size_t n, size_t size);
 /* The text as UTF-8. */
 const char *otlp_text(struct otlp_tables *t, const char *text);
 
-/* Indices. That of "" is 0, and that of a stack without frames. */
+/* Indices. The index of "" is 0, as is that of a stack without frames. */
 int32_t otlp_string(struct otlp_tables *t, const char *text);
 int32_t otlp_stack(struct otlp_tables *t, const uint32_t *stack, size_t n);
 int32_t otlp_attribute(struct otlp_tables *t, const char *key, const pb_any_value *value,

@@ -43,7 +43,7 @@ struct writer {
 
 /* ---- attributes ---- */
 
-/* What Prometheus' names are in OpenTelemetry. */
+/* Prometheus' names, as OpenTelemetry has them. */
 static const struct name {
 	const char *label, *attribute;
 } resource_names[] = {{"service_name", "service.name"}, {"node", "host.name"}},

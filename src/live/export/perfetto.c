@@ -343,7 +343,7 @@ static int put_end(uint32_t tid, uint64_t time_ns, FILE *out)
 	return put_event(THREAD_TRACK | tid, time_ns, &event, out);
 }
 
-/* Where and when an event is shown, and as what. */
+/* The place and time at which an event is shown, and its form. */
 struct place {
 	uint64_t track, time_ns;
 	uint32_t type;
@@ -429,7 +429,9 @@ static int enter(struct thread *thread, const struct cairn_event *event, FILE *o
 	return put_named(event, SLICE_BEGIN, event->time_ns, out);
 }
 
-/* Whether the slice that is open at its depth is that of the call; else others were lost between. */
+/*
+ * Whether the slice that is open at its depth is that of the call; else others were lost between.
+ */
 static bool is_of_slice(const struct thread *thread, const struct cairn_event *event)
 {
 	const struct slice *slice = &thread->open[event->call->depth];

@@ -3,13 +3,13 @@
  * The neutral model of samples, and the formats that it is written to and read from
  *
  * profile.c keeps the model, moments.c when samples were taken, comments.c remarks. Each format is
- * one file (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c with
- * ctf_metadata.c, otlp_write.c with otlp_tables.c and otlp_dictionary.c), which knows the public
- * header and what is here. gzip.c compresses, names.c makes names that others can have, messages.c
- * bounds the memory of messages. push_request.c has what servers of profiles take, otlp_answer.c
- * what they answer. frames.c walks over the frames of a stack. open.c tells formats by their bytes,
- * shares.c adds up what each function takes, threads.c what threads of a name take, and part.c makes
- * a profile of some of its samples.
+ * one file (pprof_read.c, pprof_write.c, folded.c, html.c; firefox.c with firefox_tables.c, ctf.c
+ * with ctf_metadata.c, otlp_write.c with otlp_tables.c and otlp_dictionary.c), which knows the
+ * public header and what is here. gzip.c compresses, names.c makes names that others can have,
+ * messages.c bounds the memory of messages. push_request.c has what servers of profiles take,
+ * otlp_answer.c what they answer. frames.c walks over the frames of a stack. open.c tells formats
+ * by their bytes, shares.c adds up what each function takes, threads.c what threads of a name take,
+ * and part.c makes a profile of some of its samples.
  *
  * Events of a trace are no profile: perfetto.c and event_ctf.c write them, with the values of
  * event_value.c. ctf_write.c has what traces of both in CTF share.
@@ -26,7 +26,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-/* What is kept of a sample: parts of the arrays of all. */
+/* The kept part of a sample: pieces of the arrays of all. */
 struct kept_sample {
 	uint32_t stack, n_stack;
 	uint32_t labels, n_labels;
@@ -138,7 +138,7 @@ struct profile_records {
 int profile_records(const struct cairn_profile *p, size_t type, struct profile_records *ret,
 		    struct cairn_err *err);
 
-/* Whose a sample is, by its labels; 0 and "" where they do not say. */
+/* The owner of a sample, by its labels; 0 and "" where they do not say. */
 struct profile_owner {
 	int64_t pid, tid;
 	const char *thread;

@@ -154,7 +154,7 @@ static int add_task(struct reports *r, const struct perf_event_header *h, enum r
 {
 	const struct task_record *t = (const struct task_record *)h;
 
-	/* Of a process, and not of one of its threads. */
+	/* A report of a process, and not of one of its threads. */
 	if (h->size < sizeof(*t) + SAMPLE_ID_BYTES ||
 	    (kind == REPORT_FORKED && t->pid == t->ppid) ||
 	    (kind == REPORT_EXITED && t->pid != t->tid))

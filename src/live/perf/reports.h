@@ -47,7 +47,9 @@ struct reports_opts {
  */
 int reports_open(struct reports *r, const struct reports_opts *opts, struct cairn_err *err);
 
-/* What happened since the last call, in r->batch, until the next one. Returns 0 or -ENOMEM. */
+/*
+ * Takes what happened since the last call into r->batch, until the next one. Returns 0 or -ENOMEM.
+ */
 int reports_take(struct reports *r, struct cairn_err *err);
 
 void reports_close(struct reports *r);

@@ -56,7 +56,7 @@ void prof_kernel_stop(struct prof_kernel *k);
 /* Sums over the processors. */
 void prof_kernel_counts(const struct prof_kernel *k, struct cairn_prof_counts *ret);
 
-/* What its fixed maps take. */
+/* The memory of its fixed maps. */
 size_t prof_kernel_bytes(const struct prof_kernel *k);
 
 void prof_kernel_free(struct prof_kernel *k);

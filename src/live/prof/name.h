@@ -31,11 +31,13 @@ struct prof_names_opts {
 			    struct cairn_err *err);
 	void *make_sidecar_ctx;
 	const char *kallsyms; /* NULL: /proc/kallsyms */
-	/* Path of the program that is profiled, whose mapping comes first; NULL: none is special. */
+	/*
+	 * Path of the program that is profiled, whose mapping comes first; NULL: none is special.
+	 */
 	const char *program;
 	/*
-	 * The frame of an address that was taken for one in no file when it was sampled, and is in a
-	 * file as is known by now; 0: in none. NULL: none is.
+	 * The frame of an address that was taken for one in no file when it was sampled, and is in
+	 * a file as is known by now; 0: in none. NULL: none is.
 	 */
 	uint64_t (*frame_of)(void *ctx, int pid, uint64_t at);
 	void *frame_of_ctx;
@@ -103,7 +105,7 @@ int prof_names_profile(struct prof_names *names, const struct prof_samples *samp
 		       const struct prof_values *values, struct cairn_profile **ret,
 		       struct cairn_err *err);
 
-/* What could not be named as a whole, and why. NULL ends the list. */
+/* Tells what could not be named as a whole, and why. NULL ends the list. */
 const char *prof_names_note(const struct prof_names *names, size_t i);
 
 #endif

@@ -106,7 +106,7 @@ static int note_written(struct naming *n, const struct walk_file *file)
 	return rc;
 }
 
-/* What is needed to name the frames of a file; 0 or -ENOMEM. */
+/* Prepares the naming of a file's frames; 0 or -ENOMEM. */
 static int make_ready(struct naming *n, const struct walk_file *file, struct named_file *named)
 {
 	const struct functions *functions;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all that name frames need: how a function is shown, and notes. */
+/* Common to all that name frames: how a function is shown, and notes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

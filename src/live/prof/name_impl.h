@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files that name frames share. */
+/* Shared by the files that name frames. */
 #ifndef PROF_NAME_IMPL_H
 #define PROF_NAME_IMPL_H
 
@@ -34,7 +34,7 @@ struct made_place {
 	bool is_file;
 };
 
-/* What is known of the addresses of processes that were in no known file. */
+/* The addresses of processes that were in no known file. */
 struct made_names {
 	VEC(struct made_place) places;
 	VEC(struct cairn_frame) frames;
@@ -50,8 +50,8 @@ struct made_names {
 int made_names_collect(struct made_names *made, const struct prof_samples *samples,
 		       const struct prof_names_opts *opts);
 /*
- * Name those of a process that have no name yet; @only_new: and that were not tried often; 0 or -ENOMEM. Strings
- * come from @arena.
+ * Name those of a process that have no name yet; @only_new: and that were not tried often; 0 or
+ * -ENOMEM. Strings come from @arena.
  */
 int made_names_find(struct made_names *made, int pid, bool only_new, struct arena *arena);
 const struct made_place *made_names_place(const struct made_names *made, int pid, uint64_t at);
@@ -65,7 +65,7 @@ struct known_function {
 	uint32_t id;
 };
 
-/* What naming needs of a file, beside struct walk_file. */
+/* The part of a file that naming needs, beside struct walk_file. */
 struct named_file {
 	const struct cairn_sidecar *sidecar; /* NULL: there is none, or not looked for yet */
 	struct cairn_sidecar *made;          /* the same, if it was made here */
@@ -131,8 +131,8 @@ int location_made(struct naming *n, const struct made_place *place, uint64_t at,
 		  struct cairn_err *err);
 
 /*
- * The mapping of the program's code comes first: readers of pprof take the first one for that of the
- * program. Returns 0 or -ENOMEM.
+ * The mapping of the program's code comes first: readers of pprof take the first one for that of
+ * the program. Returns 0 or -ENOMEM.
  */
 int map_program(struct naming *n, struct cairn_err *err);
 

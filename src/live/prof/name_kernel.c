@@ -4,7 +4,7 @@
 
 #include "prof/name_impl.h"
 
-/* Where the kernel's half of the addresses begins. */
+/* The kernel's half of the addresses begins here. */
 #define KERNEL_HALF (1ULL << 63)
 
 /* A BPF program, or what leads to one. */

@@ -59,7 +59,7 @@ struct prof_samples {
 	bool keeps_sum;
 	uint64_t sum;
 	uint64_t n_states[PROF_N_STATES]; /* the samples; of all windows */
-	/* Of the window before: a record that was on its way may have a stack of it. */
+	/* The window before: a record that was on its way may have a stack of it. */
 	struct prof_samples *before;
 };
 

@@ -24,7 +24,7 @@ enum {
 	LOCATE_BYTES_MAX = 16,              /* of an argument */
 };
 
-/* What a trace that locates knows of a site. */
+/* The knowledge of a trace that locates, of one site. */
 struct trace_located {
 	uint64_t cookie;
 	uint32_t program; /* as in located_program of struct trace_links */

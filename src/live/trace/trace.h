@@ -70,7 +70,9 @@ struct trace_file {
 	struct stat stat;      /* as it was then */
 	struct mover *mover;   /* made when first needed */
 	struct code_walk walk; /* the function that was decoded last */
-	/* Of the running kernel; then bin and sites are the caller's. NULL: programs map the file. */
+	/*
+	 * Of the running kernel; then bin and sites are the caller's. NULL: programs map the file.
+	 */
 	const struct cairn_kernel *kernel;
 	const struct cairn_sidecar *kernel_sidecar;
 	struct cairn_sites *own_sites; /* then of its debug information; NULL */
@@ -104,7 +106,9 @@ struct trace_site {
 	bool follows;     /* calls are followed to their return, which has a program, too */
 	uint32_t return_program;
 	const struct cairn_location *result; /* if calls are followed */
-	/* If it follows an inlined copy; and why it does not, or what of the result is not known. */
+	/*
+	 * If it follows an inlined copy; and why it does not, or what of the result is not known.
+	 */
 	const struct trace_copy *copy;
 	const char *no_end;
 	/* If by_exits, or a copy: file offsets of the instructions by which the call is left. */
@@ -191,7 +195,7 @@ struct cairn_trace {
 	uint64_t attached_at_ns;
 	struct trace_guard guard;
 	uint32_t sample; /* one of so many hits is taken; 0 and 1: all */
-	/* What the guard did, since probes were set; 0: nothing. */
+	/* The guard's work, since probes were set; 0: nothing. */
 	uint64_t sampled_since_ns, given_up_ns;
 	uint64_t attach_ns, detach_ns, load_ns;
 };

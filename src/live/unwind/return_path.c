@@ -146,7 +146,7 @@ static void set(struct point *p, unsigned int reg, bool is_known, uint64_t value
 	p->r[reg] = value;
 }
 
-/* What both paths know; true if that is less than @known has. */
+/* The knowledge that both paths share; true if that is less than @known has. */
 static bool meet(struct point *known, const struct point *p)
 {
 	uint16_t had = known->known;
@@ -204,7 +204,7 @@ static void go_past_call(struct follow *f, const struct point *p)
 
 /* ---- one instruction ---- */
 
-/* What was pushed on the way is not in the memory of the stack. */
+/* A value that was pushed on the way is not in the memory of the stack. */
 static void load_fp(struct follow *f, uint64_t at, struct point *next)
 {
 	uint64_t value = 0;

@@ -133,8 +133,8 @@ struct walk_row {
 struct walk_segment {
 	uint64_t lo, hi;
 	/*
-	 * Of lo: file number and address, as in a frame. File 0: memory. If it has pages, these are
-	 * of code made at run time, and the address counts from the first of them.
+	 * The file number and address of lo, as in a frame. File 0: memory. If it has pages, these
+	 * are of code made at run time, and the address counts from the first of them.
 	 */
 	uint64_t at;
 	uint32_t first_page; /* of the file's base; WALK_NO_PAGES */
@@ -161,8 +161,8 @@ struct walk_region {
 };
 
 /*
- * A file by its device and inode, as the kernel has them; the vDSO has neither. So the program finds
- * the file of a mapping that nobody has reported.
+ * A file by its device and inode, as the kernel has them; the vDSO has neither. So the program
+ * finds the file of a mapping that nobody has reported.
  */
 struct walk_inode {
 	uint64_t dev; /* MAJOR << 20 | MINOR */

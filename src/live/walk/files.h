@@ -47,7 +47,7 @@ struct walk_file {
 	bool is_spare;              /* its number may be given to another file */
 	uint32_t n_unused;          /* its calls in turn that found no such process */
 	uint64_t retry_ns, wait_ns; /* CLOCK_MONOTONIC: not to be opened before; 0: never failed */
-	/* Of the thread that makes tables. */
+	/* State of the thread that makes tables. */
 	struct cairn_unwind *made;
 	bool is_made, is_hurried;
 	uint8_t *bytes; /* of a vDSO */
@@ -119,9 +119,9 @@ bool files_begins_context(const struct walk_files *f, uint64_t frame);
  * To be called at the end of each window, with is_used set of the files that processes have mapped.
  * A file that was deleted or written again, and was not used at the second end in turn, is closed:
  * no sample of the windows to come is in it, and it takes place on the disk. So is any file at the
- * thirtieth, and earlier, the oldest first, where more than 256 are kept that nobody runs: a machine
- * that builds programs runs thousands. At the next end the room of its rows is given back. A later end gives its number to
- * files to come: no sample has it any more.
+ * thirtieth, and earlier, the oldest first, where more than 256 are kept that nobody runs: a
+ * machine that builds programs runs thousands. At the next end the room of its rows is given back.
+ * A later end gives its number to files to come: no sample has it any more.
  */
 void files_release_unused(struct walk_files *f, struct walk_tables *tables);
 

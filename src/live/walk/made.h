@@ -70,7 +70,10 @@ struct made_code {
 	VEC(struct made_dump) dumps;
 	VEC(struct made_row) rows;   /* by address */
 	VEC(struct made_page) pages; /* by address, with at least a rule */
-	/* Code that was made anew since the last made_build(), perhaps with the same rows as before. */
+	/*
+	 * Code that was made anew since the last made_build(), perhaps with the same rows as
+	 * before.
+	 */
 	VEC(struct made_interval) touched;
 	uint64_t looked_ns; /* then the rows held; CLOCK_MONOTONIC */
 	bool has_replaced;  /* code that was described before, at least once */
@@ -90,9 +93,9 @@ struct made_sources {
 /*
  * made_read - read what has changed
  *
- * *@ret_changed: the spans are others now. What cannot be read has none. Reads, bytes and entries
- * are limited (made->is_cut). Returns 0 or -ENOMEM. Cost: a read for each entry, the bytes of all
- * symbol files, up to 4 MB; dumps only if they have grown.
+ * *@ret_changed: the spans are others now. Memory that cannot be read has none. Reads, bytes and
+ * entries are limited (made->is_cut). Returns 0 or -ENOMEM. Cost: a read for each entry, the bytes
+ * of all symbol files, up to 4 MB; dumps only if they have grown.
  */
 int made_read(struct made_code *made, const struct made_sources *from, struct walk_tables *tables,
 	      bool *ret_changed);

@@ -57,7 +57,7 @@ static int add_spans(struct building *b, const struct made_rows *rows)
 	return 0;
 }
 
-/* The newest last. What GDB is told counts more than a dump. */
+/* The newest last. A list for GDB counts more than a dump. */
 static int add_all(struct building *b, const struct made_code *made)
 {
 	int rc = 0;

@@ -25,7 +25,7 @@ struct walk_tables {
 	struct map rule_ids; /* by hash of the rule */
 	uint32_t n_pages;    /* in use */
 	uint32_t row_block, row_next;
-	/* Of files that are gone; pages are counted over all blocks. */
+	/* Blocks of files that are gone; pages are counted over all blocks. */
 	struct gaps row_gaps, page_gaps;
 	uint64_t n_rows;
 	uint64_t n_unsaid; /* rows whose rule has no room in 16 bytes, or comes too late */
@@ -36,7 +36,7 @@ struct walk_tables {
 	VEC(uint32_t) unused_pages;
 };
 
-/* Where a file's pages are. */
+/* The place of a file's pages. */
 struct walk_pages {
 	uint32_t first, n;
 };

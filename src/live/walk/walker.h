@@ -46,7 +46,7 @@ struct walker_maps {
 	int rows, pages, rules, segments, regions, processes, inodes;
 };
 
-/* Of a skeleton whose program includes walk_maps.bpf.h. */
+/* From a skeleton whose program includes walk_maps.bpf.h. */
 #define WALKER_MAPS_OF(bpf)                                                                        \
 	((struct walker_maps){                                                                     \
 		.rows = bpf_map__fd((bpf)->maps.rows),                                             \
@@ -102,7 +102,10 @@ int walker_prepare(struct walker *w, int timeout_ms, struct cairn_err *err);
  */
 int walker_wait_for_tables(struct walker *w, struct cairn_err *err);
 
-/* What the kernel reports of processes, and what they describe of code that they make. 0 or -ENOMEM. */
+/*
+ * Follows the kernel's reports of processes, and their descriptions of code that they make. 0 or
+ * -ENOMEM.
+ */
 int walker_follow(struct walker *w, struct cairn_err *err);
 /* Tell the program what has changed. 0 or -ENOMEM. */
 int walker_tell(struct walker *w, struct cairn_err *err);

@@ -289,7 +289,7 @@ int watched_mapped(struct watched *p, int pid, uint64_t time_ns, const struct co
 	/* A JIT that writes and runs its memory by turns has the same code there as before. */
 	rc = rc || !code_is_anonymous(m) ? rc : known_lay_made(k);
 	rc = rc ? rc : known_mark(p, k);
-	/* Of a process that runs already others are not known yet. */
+	/* The others of a process that runs already are not known yet. */
 	if (rc == 0 && !k->has_mappings)
 		k->has_mappings = k->mappings.n > 0;
 	return rc < 0 ? err_nomem(err, "mappings of a process") : 0;
@@ -404,8 +404,8 @@ int watched_ended(struct watched *p, int pid, uint64_t time_ns, struct cairn_err
 }
 
 /*
- * The report of a main thread's end comes while the process ends, too: other threads may be about to
- * end. They are looked at later.
+ * The report of a main thread's end comes while the process ends, too: other threads may be about
+ * to end. They are looked at later.
  */
 int watched_exited(struct watched *p, int pid, uint64_t time_ns, struct cairn_err *err)
 {

@@ -147,19 +147,22 @@ int watched_add(struct watched *p, int pid, bool is_listed, struct cairn_err *er
 /* All that run now, but this one; -ENOMEM, or 0. */
 int watched_add_running(struct watched *p, struct cairn_err *err);
 
-/* Follow a child of ours that is to execute a command: its stacks are wanted from then on. 0 or -ENOMEM. */
+/*
+ * Follow a child of ours that is to execute a command: its stacks are wanted from then on. 0 or
+ * -ENOMEM.
+ */
 int watched_add_command(struct watched *p, int pid, struct cairn_err *err);
 
 /*
- * What the kernel reports; of processes that are not followed nothing is kept. Each returns 0 or
- * -ENOMEM.
+ * Takes the kernel's reports; those of processes that are not followed are not kept. Each returns 0
+ * or -ENOMEM.
  */
 int watched_mapped(struct watched *p, int pid, uint64_t time_ns, const struct code_mapping *m,
 		   struct cairn_err *err);
 int watched_forked(struct watched *p, int parent, int child, uint64_t time_ns,
 		   struct cairn_err *err);
 int watched_execed(struct watched *p, int pid, uint64_t time_ns, struct cairn_err *err);
-/* Of its main thread. A process whose other threads run goes on until they have ended. */
+/* The name of its main thread. A process whose other threads run goes on until they have ended. */
 int watched_exited(struct watched *p, int pid, uint64_t time_ns, struct cairn_err *err);
 
 /* Those without a main thread: have they ended? 0 or -ENOMEM. Ten times a second at most. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files that follow processes share
+ * Shared by the files that follow processes
  *
  *	watched_recover.c  what is done when reports were lost
  *	watched.c          the processes, and what happens to them
@@ -46,7 +46,7 @@ uint64_t mappings_frame(const struct walk_mapping *mappings, size_t n, uint64_t 
 
 /* ---- regions of JITs; 0 or -ENOMEM ---- */
 
-/* What its registry has now. One that cannot be read has nothing. */
+/* The present contents of its registry. One that cannot be read has nothing. */
 int known_read_registry(struct watched *p, struct walk_known *k, struct cairn_err *err);
 /* They lie over the anonymous memory that the code is in. */
 int known_lay_regions(struct walk_known *k);

@@ -62,7 +62,7 @@ int known_put(struct walk_known *k, struct walk_mapping m)
 	return replace(k, at, at, &m, 1);
 }
 
-/* What @m has after @hi. */
+/* The part of @m after @hi. */
 static struct walk_mapping rest_of(struct walk_mapping m, uint64_t hi)
 {
 	m.at += m.at ? hi - m.lo : 0;

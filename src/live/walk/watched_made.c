@@ -17,7 +17,7 @@
 /* From look to look; how long all looks of a round may take. */
 #define EVERY_NS UINT64_C(5000000)
 #define ROUND_NS UINT64_C(10000000)
-/* What looks may take before they have to rest. */
+/* The time that looks may take before they have to rest. */
 #define BURST_NS UINT64_C(200000000)
 
 enum {

@@ -118,8 +118,8 @@ static int look_for_entry(void *arg, const struct code_insn *insn)
 }
 
 /*
- * A body that calls itself may have turned some of these calls into a loop. Where the loop is in
- * it is not looked at.
+ * A body that calls itself may have turned some of these calls into a loop. The place of the
+ * loop in it is not looked at.
  */
 static uint32_t caveats_of(const struct btf_sites *s, struct cairn_vaddr at)
 {

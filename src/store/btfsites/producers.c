@@ -25,7 +25,7 @@ static bool is_go(const struct elf *e)
 	return false;
 }
 
-/* Of a blob's own FUNCs. A kernel in C has no colon in any string. */
+/* For a blob's own FUNCs. A kernel in C has no colon in any string. */
 static bool has_foreign_func(const struct cairn_btf *btf)
 {
 	bool has_colons = false;

@@ -282,7 +282,7 @@ static uint32_t next_difference(struct values *v, uint32_t i, uint32_t at)
 	return i;
 }
 
-/* Where to look for differences that are computed before @at. */
+/* The place to look for differences that are computed before @at. */
 static uint32_t first_before(uint32_t at)
 {
 	return at > BEFORE ? at - BEFORE : 0;

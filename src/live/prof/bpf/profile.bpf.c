@@ -145,7 +145,9 @@ static __always_inline struct counts *own_counts(void)
 	return bpf_map_lookup_elem(&counts, &zero);
 }
 
-/* Atomic although it is the processor's own: a probe's program may be preempted by another one's. */
+/*
+ * Atomic although it is the processor's own: a probe's program may be preempted by another one's.
+ */
 static __always_inline void count_lost(void)
 {
 	struct counts *c = own_counts();
@@ -311,7 +313,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	return sample(ctx, 0);
 }
 
-/* Where the kernel calls a program when its task may wait. */
+/* The kernel calls a program here when its task may wait. */
 SEC("perf_event")
 int on_sample_late(struct bpf_perf_event_data *ctx)
 {
@@ -456,7 +458,7 @@ int on_probe(struct pt_regs *ctx)
 
 /* ---- time blocked ---- */
 
-/* Of task_struct, from <linux/sched.h>. */
+/* Bits of task_struct, from <linux/sched.h>. */
 enum { STATE_DEAD = 0x80 };
 
 static __always_inline unsigned int state_of(struct task_struct *task)

@@ -290,7 +290,7 @@ static int plan_number(struct cairn_trace *t, struct trace_probe *p, uint32_t nu
 	return 0;
 }
 
-/* What a value of this kind of type should be replaced by, in a key; NULL: nothing is wrong. */
+/* The replacement for a value of this kind of type, in a key; NULL: nothing is wrong. */
 static const char *why_no_key(const struct cairn_types *types, uint32_t id)
 {
 	const struct cairn_type *type = cairn_types_get(types, cairn_types_resolve(types, id));

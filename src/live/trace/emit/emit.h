@@ -3,8 +3,8 @@
  * A planned trace as a script for another tool
  *
  * Fetch programs (abi.h) know all that a probe computes, so they are what is translated, operation
- * by operation: lift.c with a table of texts for each tool. What has no translation is refused
- * before anything is written.
+ * by operation: lift.c with a table of texts for each tool. A construct without a translation is
+ * refused before anything is written.
  *
  *	emit.c      the tools; what is refused; the order of a script
  *	values.c    fetch program -> the condition, and a value each with its operations

@@ -3,8 +3,8 @@
  * A trace as one file of C for libbpf: compiled for BPF it is the kernel's side, else the program
  * that loads that, sets the probes and prints
  *
- * Each site has a program of its own. What does not depend on the trace is in libbpf_kernel.txt and
- * libbpf_user.txt.
+ * Each site has a program of its own. The parts that do not depend on the trace are in
+ * libbpf_kernel.txt and libbpf_user.txt.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the scripts of all tools have. */
+/* Common to the scripts of all tools. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -48,7 +48,7 @@ static int float_literal(const struct check *c, const struct expr *beside, struc
 	return 0;
 }
 
-/* What it means with the operands exchanged. */
+/* Its meaning with the operands exchanged. */
 static enum fetch_code exchanged(enum fetch_code op)
 {
 	switch (op) {

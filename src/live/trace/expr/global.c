@@ -137,7 +137,7 @@ static bool is_of_file_in_scopes(const struct expr_scope *scope, const struct ar
 	return !g->is_in_function && is_in_scopes(scope, around, e, g);
 }
 
-/* What is looked for. */
+/* The name that is looked for. */
 struct search {
 	const struct expr_scope *scope;
 	const struct expr *e;

@@ -81,7 +81,7 @@ bool name_is_of_return(const char *name)
 	return !strcmp(name, "$ret") || !strcmp(name, "$duration");
 }
 
-/* What is known only when the function returns. */
+/* Known only when the function returns. */
 static int check_of_return(const struct check *c, struct expr *e)
 {
 	const struct cairn_function *f = c->function;
@@ -121,7 +121,7 @@ static int no_known(const struct check *c, const struct expr *e)
 		e->name, c->no_returns ? "" : ", $ret and $duration");
 }
 
-/* What the kernel knows of the thread that hits a probe. */
+/* The kernel's knowledge of the thread that hits a probe. */
 static int check_known(const struct check *c, struct expr *e)
 {
 	static const char *const names[FETCH_N_KNOWN] = {

@@ -69,12 +69,14 @@ struct target_layout {
  */
 #define STRING_POINTER_BYTES 8
 #define STRING_LENGTH_BYTES  2
-/* Of buf(): 8 bytes of pointer, 8 of the length that was asked for, the bytes. */
+/* For buf(): 8 bytes of pointer, 8 of the length that was asked for, the bytes. */
 #define BYTES_HEAD           16
 /* The pointer of both, while it is not known; no address of a program. */
 #define VALUE_NO_ADDRESS     INT64_C(0x4e4f5f4144445200)
 
-/* Limits of strings and of other values that are fetched; trace.h of the public headers has them. */
+/*
+ * Limits of strings and of other values that are fetched; trace.h of the public headers has them.
+ */
 #define FETCHED_MAX      2048
 #define STRING_BYTES_MIN 16
 
@@ -150,7 +152,7 @@ struct fetch_machine {
 	uint8_t *record;
 	uint32_t n_record;
 	uint32_t faults;
-	/* What the kernel knows of the thread. */
+	/* The kernel's knowledge of the thread. */
 	uint64_t known[FETCH_N_KNOWN];
 	char comm[16];
 };

@@ -119,7 +119,7 @@ int in_kernel_lines(const struct cairn_trace *t, struct trace_file *f, struct ca
 	return 0;
 }
 
-/* What user probes have, and kernel probes have not. */
+/* Features of user probes that kernel probes do not have. */
 static const char *missing(const struct cairn_trace *t, const struct probe_text *text)
 {
 	if (t->files.n && !in_kernel(t))

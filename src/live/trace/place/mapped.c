@@ -93,7 +93,7 @@ static int look_at(struct cairn_trace *t, int pid, struct cairn_err *err)
 	return e;
 }
 
-/* Of several processes some may have ended. */
+/* Some of several processes may have ended. */
 static int look(struct cairn_trace *t, struct cairn_err *err)
 {
 	int e = 0, seen = 0;

@@ -103,7 +103,7 @@ static bool has_surely_type(const char *s, const char *end)
 	return false;
 }
 
-/* What qualifies a method, after its list. */
+/* Qualifiers of a method, after its list. */
 static const char *skip_qualifiers(const char *s)
 {
 	static const char *const words[] = {"const", "volatile", "noexcept"};

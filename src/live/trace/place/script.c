@@ -375,7 +375,9 @@ static char *trimmed(struct reader *r, const char *from, size_t n)
 	return ret;
 }
 
-/* "/" begins the condition without a blank only after "FUNC" of a path: there it is the last part. */
+/*
+ * "/" begins the condition without a blank only after "FUNC" of a path: there it is the last part.
+ */
 static size_t cut_condition(const char *from, size_t n)
 {
 	const char *colon = memrchr(from, ':', n);
@@ -455,7 +457,7 @@ static const struct {
 	{"hist", CAIRN_AGGREGATE_HIST}, {"lhist", CAIRN_AGGREGATE_LHIST},
 };
 
-/* Of lhist the range comes after the number, as in --lhist. */
+/* The range of lhist comes after the number, as in --lhist. */
 static const char *take_number(struct reader *r, enum cairn_aggregate_kind kind)
 {
 	const char *number = take_expr(r, ",)");

@@ -31,7 +31,7 @@ static const uint8_t arg_registers[N_REGISTER_ARGS] = {5, 4, 1, 2, 8, 9};
 /* Symbols of one demangled name; more of them are no name that a person typed. */
 enum { OVERLOADS_MAX = 64 };
 
-/* What registers are cast to; the first one is that of a register itself. */
+/* The types that registers are cast to; the first one is that of a register itself. */
 static const struct cairn_type word_types[] = {
 	{.name = "unsigned long", .size = 8, .encoding = CAIRN_ENC_UNSIGNED},
 	{.name = "long", .size = 8, .encoding = CAIRN_ENC_SIGNED},

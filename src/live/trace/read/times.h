@@ -5,7 +5,7 @@
 
 #include "trace/trace.h"
 
-/* What the times of a trace's events are counted from. */
+/* The moment from which the times of a trace's events are counted. */
 struct trace_times {
 	uint64_t wall_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	bool needs_delta;

@@ -55,13 +55,13 @@ struct trace_format {
 	struct format_field fields[FORMAT_FIELDS_MAX];
 	uint32_t end_from, n_end; /* the text after the last field */
 	bool needs_delta;
-	/* Where a field is made that is shorter than its width; NULL until one is. */
+	/* Room for a field that is shorter than its width; NULL until one is. */
 	FILE *scratch;
 	char *scratch_bytes;
 	size_t n_scratch;
 };
 
-/* What a field's value is, so how it is printed. */
+/* The kind of a field's value, so how it is printed. */
 enum format_class {
 	FORMAT_INT,
 	FORMAT_NAMED, /* an integer that has a text: enumerators, bool, characters, "5 ns" */
@@ -90,7 +90,7 @@ void format_free(struct trace_format *f); /* takes NULL; the rest is the arena's
 /*
  * format_add_values - the expressions of a format become values of a probe
  *
- * A probe without a list has only those. What is listed already is not fetched twice.
+ * A probe without a list has only those. A value that is listed already is not fetched twice.
  * Returns 0, -ERANGE: too many values, or as format_parse().
  */
 int format_add_values(struct cairn_trace *t, struct probe_text *text, struct cairn_err *err);

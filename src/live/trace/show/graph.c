@@ -142,7 +142,7 @@ static void put_duration(uint64_t ns, FILE *out)
 	fprintf(out, " %7.3f %s", (double)ns / units[i].ns, units[i].unit);
 }
 
-/* What each line begins with; @ns NULL: there is no duration. */
+/* The beginning of each line; @ns NULL: there is no duration. */
 static void put_columns(const struct cairn_trace_graph *g, const char *time, const uint64_t *ns,
 			uint32_t tid, uint32_t depth, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the printers of events share. */
+/* Shared by the printers of events. */
 #ifndef TRACE_PRINT_H
 #define TRACE_PRINT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files that keep stacks share
+ * Shared by the files that keep stacks
  *
  *	stacks.c       stacks as they come, and records that wait
  *	kept.c         stacks by their hashes, and forgetting them
@@ -36,8 +36,8 @@ void stacks_show_kernel(struct cairn_trace *t, const struct stack_kept *k, size_
 			struct cairn_stack_frame *f);
 void stacks_refresh_kernel(struct trace_stacks *s);
 /*
- * Ends a stack with its frames of the kernel if they do not lead to where the kernel was entered: it
- * has no unwind rows for some code of its own, and does not say so.
+ * Ends a stack with its frames of the kernel if they do not lead to where the kernel was entered:
+ * it has no unwind rows for some code of its own, and does not say so.
  */
 void stacks_check_kernel(struct cairn_trace *t, struct stack_kept *k);
 /* The site of the first frame; NULL: it is not known. */
@@ -49,7 +49,7 @@ const char *stacks_kernel_end(const struct stack_kept *k, uint8_t end);
 
 /* Name a frame of a process, if it is in code made at run time. 0 or -ENOMEM. */
 int stacks_name_made(struct trace_stacks *s, int pid, uint64_t frame);
-/* What is known of it; NULL: nothing. */
+/* The knowledge of it; NULL: nothing. */
 const struct stack_made *stacks_made(const struct trace_stacks *s, int pid, uint64_t frame);
 
 #endif

@@ -22,7 +22,7 @@ static const char no_function[] = "no registry, GDB list, jitdump or perf map ha
 
 static const char code_is_gone[] = "the code was replaced before it could be named";
 
-/* What is known of a file by now; NULL: no memory. */
+/* The present knowledge of a file; NULL: no memory. */
 static struct stack_file_state *state_of(struct cairn_trace *t, uint32_t number)
 {
 	struct trace_stacks *s = t->stacks;
@@ -123,7 +123,7 @@ static void move_to_site(struct cairn_stack_frame *f, const struct cairn_trace_s
 	f->at.v -= f->at.v ? moved : 0;
 }
 
-/* Of a program: frame @i after those of the kernel. */
+/* A program's frame @i, after those of the kernel. */
 static int show_frame(struct cairn_trace *t, const struct stack_kept *k,
 		      const struct walk_taken *taken, size_t i, const struct cairn_trace_site *site,
 		      struct cairn_stack_frame *f)

@@ -56,7 +56,7 @@ struct stack_made {
 	enum cairn_code_source named_by;
 };
 
-/* What is asked of a file once in a while. */
+/* Asked of a file once in a while. */
 struct stack_file_state {
 	uint64_t asked_ns;
 	bool is_asked, is_as_it_ran, is_searched;
@@ -96,7 +96,9 @@ struct trace_stacks {
 	VEC(const struct cairn_stack_frame *) shown_list;
 	bool shown_is_cut; /* by a limit of the kernel's own */
 	char why[120];
-	/* Of frames in the kernel: its list of symbols, and the names of the stack that is shown. */
+	/*
+	 * For frames in the kernel: its list of symbols, and the names of the stack that is shown.
+	 */
 	struct kernel_names kernel_names;
 	uint64_t names_read_ns;
 	bool misses_names;
@@ -128,7 +130,10 @@ int stacks_look(struct cairn_trace *t, struct cairn_err *err);
 bool stacks_is_stack(const void *record, size_t size);
 /* Before rows of an interval are read: stacks of the one before the last may be forgotten. */
 void stacks_begin_interval(struct trace_stacks *s);
-/* Takes it over; @settles: it is of a key, and its frames are those that are known now. 0 or -ENOMEM. */
+/*
+ * Takes it over; @settles: it is of a key, and its frames are those that are known now. 0 or
+ * -ENOMEM.
+ */
 int stacks_take(struct cairn_trace *t, const void *record, size_t size, bool settles);
 
 /* A record that waits, as a copy; NULL: none has waited long enough. @all: each. free() it. */

@@ -4,8 +4,8 @@
  *
  * A process of a few milliseconds is over before the reports of its mappings have made their way.
  * So the program looks into the kernel's own tree of mappings. The kernel's functions for that take
- * its lock, which an interrupt may not; the tree is one of RCU, and a program runs as a reader. What
- * is found is of this moment, and nothing of it is kept.
+ * its lock, which an interrupt may not; the tree is one of RCU, and a program runs as a reader.
+ * What is found is of this moment, and nothing of it is kept.
  *
  * From <linux/maple_tree.h>, since 6.1: a pointer to a node has the node's type in bits 3 to 6. A
  * node has 256 bytes: its parent, pivots (the last address of each slot), and slots. A leaf's slots
@@ -84,7 +84,7 @@ enum {
 	RANGE_LAST = 15, /* number of the last slot */
 	ARANGE_LAST = 9,
 	MAX_TREE_DEPTH = 10,
-	/* What a search counts as, in reads. */
+	/* The price of a search, in reads. */
 	LEARN_READS = 16,
 };
 
@@ -124,7 +124,9 @@ __noinline int choose_slot(struct walk *w, __u64 at, __u32 type)
 		return 0;
 	last = last_slot(w, type);
 	for (i = 0; i < RANGE_LAST; i++) {
-		/* So that the compiler keeps the mask, by which 6.1 sees that it stays in the node. */
+		/*
+		 * So that the compiler keeps the mask, by which 6.1 sees that it stays in the node.
+		 */
 		__asm__ volatile("" : "+r"(i));
 		if (i >= last || node_word(w, PIVOTS_AT + i) >= at)
 			break;

@@ -33,11 +33,15 @@ enum {
 	/* Steps of a search among 2^17 segments, and among the 512 rows of a block. */
 	SEGMENT_STEPS = 18,
 	ROW_STEPS = 10,
-	/* Limits of a JIT: tables of a chain, steps of a search in 2^24 rows, regions of a stack. */
+	/*
+	 * Limits of a JIT: tables of a chain, steps of a search in 2^24 rows, regions of a stack.
+	 */
 	MAX_TABLES = 32,
 	TABLE_STEPS = 24,
 	MAX_REGIONS = 4,
-	/* Registrations since the last walk; a JIT that is in a hurry makes some hundred a second. */
+	/*
+	 * Registrations since the last walk; a JIT that is in a hurry makes some hundred a second.
+	 */
 	MAX_ENTRIES = 32,
 };
 
@@ -49,8 +53,8 @@ struct made {
 };
 
 /*
- * The program that includes this has WALK_HEAD, what its record has before the frames, and WALK_OWN,
- * what it keeps beside a walk.
+ * The program that includes this has WALK_HEAD, what its record has before the frames, and
+ * WALK_OWN, what it keeps beside a walk.
  */
 struct walk {
 	WALK_HEAD head; /* and the frames after it: one record */
@@ -83,7 +87,7 @@ struct walk {
 	__u32 cache; /* whose slots it uses: the processor's number, or WALK_NO_CACHE */
 	__u32 n_reads;
 	__u32 is_taken;
-	/* Of a search in the kernel's mappings (learn.bpf.h). */
+	/* For a search in the kernel's mappings (learn.bpf.h). */
 	__u64 tree, tree_max;
 	__u64 scratch[N_SIGNAL_REGS];
 	__u64 raw[N_RAW_REGS]; /* struct pt_regs: a program's stack has little room */
@@ -123,7 +127,7 @@ struct cached_row {
 };
 
 /*
- * What the walk runs on: walk_maps.bpf.h, or the memory of a test. Each gives NULL for what is not
+ * The maps of the walk: walk_maps.bpf.h, or the memory of a test. Each gives NULL for what is not
  * there; read_user() gives 0, or a negative errno.
  */
 static __always_inline struct walk_segment *segment_at(__u32 i);
@@ -134,7 +138,9 @@ static __always_inline struct cached *cache_slot(__u32 i);
 static __always_inline struct cached_row *row_slot(__u32 i);
 static __always_inline struct walk_region *region_at(__u32 i);
 static __always_inline long read_user(void *to, __u32 n, __u64 from);
-/* w->segment for an address that nobody has reported. 0: the kernel knows of no known file there. */
+/*
+ * w->segment for an address that nobody has reported. 0: the kernel knows of no known file there.
+ */
 __noinline int learn_segment(struct walk *w, __u64 at);
 
 /* The segment of the process that holds @at becomes w->segment. */
@@ -495,7 +501,7 @@ static __always_inline void save_bx(struct walk *w, const struct walk_rule *r, _
 }
 
 /*
- * Where the caller's return address and rbp are, by w->rule. Returns 0, or the end of the walk;
+ * The places of the caller's return address and rbp, by w->rule. Returns 0, or the end of the walk;
  * *@ret_knows_fp: whether rbp is known.
  */
 static __always_inline int find_saved(struct walk *w, __u64 base, int *ret_knows_fp)
