@@ -29,6 +29,7 @@ int prof_names_new(const struct prof_names_opts *opts, struct prof_names **ret,
 
 void prof_names_end(struct prof_names *names)
 {
+	kernel_names_await(names);
 	kernel_names_fini(&names->kernel);
 	made_names_fini(&names->made);
 	names->kernel = (struct kernel_names){0};
@@ -44,6 +45,15 @@ void prof_names_free(struct prof_names *names)
 	free(names->shown);
 	arena_fini(&names->arena);
 	free(names);
+}
+
+void prof_names_read_ahead(struct prof_names *names, const struct prof_samples *samples)
+{
+	for (size_t i = 0; i < samples->stacks.n; i++)
+		if (samples->stacks.p[i].n_kernel) {
+			kernel_names_begin(names);
+			return;
+		}
 }
 
 int prof_names_of_process(struct prof_names *names, const struct prof_samples *samples, int pid,

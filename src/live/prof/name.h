@@ -55,6 +55,14 @@ void prof_names_free(struct prof_names *names);
 void prof_names_end(struct prof_names *names);
 
 /*
+ * prof_names_read_ahead - begin to read what the naming of these samples will need
+ *
+ * A thread reads the kernel's list of symbols, if samples are in the kernel: a tenth of a second,
+ * while a run that ends waits for other things. Nothing else is read ahead.
+ */
+void prof_names_read_ahead(struct prof_names *names, const struct prof_samples *samples);
+
+/*
  * prof_names_of_process - the names of a process's addresses that are in no file, while it lives
  *
  * It may be called any number of times, say when code of the process is freed: an address that was

@@ -3,6 +3,8 @@
 #ifndef PROF_NAME_IMPL_H
 #define PROF_NAME_IMPL_H
 
+#include <pthread.h>
+
 #include <cairn/sites.h>
 
 #include "base/arena.h"
@@ -18,6 +20,12 @@
  * @frames  @n of them, the kernel's, the innermost first
  */
 size_t kernel_names_skip(const struct kernel_names *k, const uint64_t *frames, size_t n);
+
+struct prof_names;
+/* Begins to read the kernel's names in a thread of its own, or does nothing. */
+void kernel_names_begin(struct prof_names *names);
+/* Its end, if it was begun; then names->kernel is the caller's again. */
+void kernel_names_await(struct prof_names *names);
 
 /* ---- code made at run time ---- */
 
@@ -80,6 +88,8 @@ struct prof_names {
 	const struct prof_names_opts *opts;
 	struct arena arena;
 	struct kernel_names kernel;
+	pthread_t reader; /* of the kernel's names, while it is_reading */
+	bool is_reading;
 	struct made_names made;
 	VEC(const char *) notes;
 	char *shown; /* room for a name that is shown */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames in the kernel: by its own list of symbols. */
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "prof/name_impl.h"
@@ -34,6 +36,44 @@ size_t kernel_names_skip(const struct kernel_names *k, const uint64_t *frames, s
 	return skip;
 }
 
+/* ---- reading them ---- */
+
+static int read_names(struct prof_names *names)
+{
+	const char *path = names->opts->kallsyms;
+
+	return kernel_names_read(&names->kernel, path ? path : "/proc/kallsyms");
+}
+
+/* Without memory they are not read, and who asks for them finds out. */
+static void *read_beside(void *ctx)
+{
+	read_names(ctx);
+	return NULL;
+}
+
+void kernel_names_begin(struct prof_names *names)
+{
+	sigset_t all, before;
+
+	if (names->is_reading || names->kernel.is_read)
+		return;
+	/* Signals are for the threads of the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	names->is_reading = pthread_create(&names->reader, NULL, read_beside, names) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void kernel_names_await(struct prof_names *names)
+{
+	if (names->is_reading)
+		pthread_join(names->reader, NULL);
+	names->is_reading = false;
+}
+
+/* ---- naming by them ---- */
+
 static int note_hidden(struct naming *n)
 {
 	return prof_names_add_note(n->names,
@@ -59,13 +99,14 @@ static int mapping_of(struct naming *n, const struct kernel_symbol *s, uint32_t 
 
 int location_in_kernel(struct naming *n, uint64_t at, uint32_t *ret, struct cairn_err *err)
 {
-	const char *path = n->names->opts->kallsyms;
 	struct kernel_names *k = &n->names->kernel;
 	struct cairn_profile_location l = {.address = at};
 	struct cairn_profile_line line = {0};
 	const struct kernel_symbol *s;
-	int rc = kernel_names_read(k, path ? path : "/proc/kallsyms");
+	int rc;
 
+	kernel_names_await(n->names);
+	rc = read_names(n->names);
 	if (rc == 0 && k->is_hidden)
 		rc = note_hidden(n);
 	if (rc < 0)

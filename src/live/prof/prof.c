@@ -467,6 +467,7 @@ int cairn_prof_stop(struct cairn_prof *p, struct cairn_err *err)
 	if (p->is_stopped)
 		return 0;
 	p->is_stopped = true;
+	prof_names_read_ahead(p->names, &p->samples);
 	reap(p);
 	prof_kernel_stop(&p->kernel);
 	p->duration_ns = (int64_t)(now_ns(CLOCK_MONOTONIC) - p->started_ns);
