@@ -112,14 +112,14 @@ static int add_function(struct btf_sites *s, uint32_t id, struct place *places, 
 	return rc;
 }
 
-/* As symbol_function(). User probes do not reach a kernel, so they do no harm there. */
+/* As symbol_function(). Into a kernel go kprobes, which are refused elsewhere than user probes. */
 static int bare_function(const struct btf_sites *s, const char *name, struct cairn_vaddr at,
 			 struct arena *arena, struct cairn_function *ret)
 {
 	int rc = symbol_function(s->sites.bin, name, at, arena, ret);
 	struct cairn_site *site = rc < 0 ? NULL : (struct cairn_site *)ret->sites;
 	if (site && s->kernel)
-		site->hazard = CAIRN_HAZARD_NONE;
+		site->hazard = btfsites_kernel_hazard(s, at);
 	return rc;
 }
 
