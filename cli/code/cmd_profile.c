@@ -16,6 +16,7 @@
 #include "profile_event.h"
 #include "profile_run.h"
 #include "profile_sidecars.h"
+#include "profile_stdout.h"
 #include "profile_windows.h"
 #include "push.h"
 #include "say.h"
@@ -521,6 +522,7 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 					    .find_sites_ctx = &sidecars,
 					    .period = v->period,
 					    .best_effort = v->best_effort};
+	struct profile_stdout out = {0};
 	struct cairn_err err = {0};
 	int r;
 
@@ -532,7 +534,10 @@ static int open_and_run(const struct profile_values *v, const struct command *co
 	r = cairn_prof_open(&prof_opts, &run.prof, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
-	r = v->continuous ? run_continuous(v, &run) : run_all(v, &run);
+	r = profile_stdout_begin(&out);
+	if (r == STATUS_YES)
+		r = v->continuous ? run_continuous(v, &run) : run_all(v, &run);
+	r = profile_stdout_end(&out, r);
 	wait_for_command(run.prof);
 	cairn_prof_close(run.prof);
 	return r;

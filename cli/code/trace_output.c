@@ -61,6 +61,7 @@ struct trace_output {
 	size_t n_late;
 	uint64_t give_up_ns; /* once the probes are gone; 0: they are there */
 	bool is_dropping;
+	uint64_t n_dropped; /* bytes */
 	int error;
 	bool is_reported;
 };
@@ -167,6 +168,8 @@ static ssize_t write_bytes(void *cookie, const char *bytes, size_t n)
 		o->is_dropping = true;
 	else if (done < n && !o->is_dropping)
 		keep_late(o, bytes + done, n - done);
+	if (o->is_dropping)
+		o->n_dropped += n - done;
 	return (ssize_t)n;
 }
 
@@ -178,8 +181,9 @@ void trace_output_until(struct trace_output *o, uint64_t until_ns)
 void trace_output_probes_gone(struct trace_output *o)
 {
 	o->give_up_ns = clock_now_ns() + PATIENCE_ALL_MS * UINT64_C(1000000);
-	if (!o->error && !o->is_dropping)
-		o->is_dropping = write_some(o, o->late, o->n_late) < o->n_late;
+	size_t done = o->error || o->is_dropping ? 0 : write_some(o, o->late, o->n_late);
+	o->is_dropping |= done < o->n_late;
+	o->n_dropped += o->n_late - done;
 	o->n_late = 0;
 }
 
@@ -189,6 +193,11 @@ bool trace_output_dropped(struct trace_output *o, uint64_t *ret_events)
 	*ret_events = o->n_events - o->n_whole_events;
 	o->is_reported |= o->is_dropping;
 	return o->is_dropping;
+}
+
+uint64_t trace_output_dropped_bytes(const struct trace_output *o)
+{
+	return o->n_dropped;
 }
 
 int trace_output_flush(struct trace_output *o)

@@ -45,6 +45,7 @@ void trace_output_probes_gone(struct trace_output *o);
 
 /* After the last flush: whether a reader has not taken all. The caller says it: @ret_events. */
 bool trace_output_dropped(struct trace_output *o, uint64_t *ret_events);
+uint64_t trace_output_dropped_bytes(const struct trace_output *o);
 
 /* Writes what is there. Returns 0 or a negative errno; after that nothing is written any more. */
 int trace_output_flush(struct trace_output *o);

@@ -4,6 +4,7 @@
 was dropped is told. Pipes are real ones."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -66,6 +67,18 @@ class Run:
                 stdout=subprocess.DEVNULL if fifo else out,
                 stderr=err)
         self.out = out
+
+    def fill(self):
+        """From now on the command cannot write; returns what the pipe holds."""
+        fcntl.fcntl(self.out, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(self.out, False)
+        n = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                n += os.write(self.out, b"x" * 64)
+        os.set_blocking(self.out, True)
+        os.close(self.out)
+        return n
 
     def wait_until_full(self):
         """Then it cannot be written, as this end of our own tells."""
@@ -168,6 +181,71 @@ def a_time_that_is_over_ends_a_trace_whose_reader_stopped():
     # A busy machine may not have filled the pipe by then.
     expect(any(ended_by_time() == 3 for _ in range(20)),
            "nothing was ever dropped")
+
+
+# Its processor time is in the file of its argument, so that it is known to have been sampled.
+BUSY = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile int sink;
+int main(int argc, char **argv)
+{
+	for (;;) {
+		for (int i = 0; i < 100000000; i++)
+			sink = i;
+		FILE *file = fopen(argv[1], "w");
+		fprintf(file, "%ld", (long)clock());
+		fclose(file);
+	}
+}
+"""
+PROFILE_WAYS = {
+    "text": (),
+    "--json": ("--json", ),
+    "--continuous": ("--continuous", "--window", "100ms", "-o"),
+}
+
+
+def profiled(how):
+    """A run that has samples, and whose pipe is full; what the pipe holds."""
+    need_root()
+    words, busy = PROFILE_WAYS[how], os.path.join(folder(), "busy.time")
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(busy)
+    if how == "--continuous":
+        words += (os.path.join(folder(), "windows.folded"), )
+    r = Run(("profile", "-c", f"{compile_c('busy', BUSY)} {busy}", *words))
+    n = r.fill()
+    wait_until(lambda: os.path.exists(busy), "the command")
+    expect(r.process.poll() is None, "it has ended by itself")
+    return r, n
+
+
+@claim_each(*PROFILE_WAYS)
+def the_first_signal_ends_a_profile_whose_reader_stopped(how):
+    r, n = profiled(how)
+    status, said = r.end()
+    dropped = re.search(
+        r"the reader of standard output does not read: (\d+) bytes dropped\n",
+        said)
+    expect(status == 3 and dropped and int(dropped[1]) > 50, status, said)
+    expect(r.rest() == "x" * n, "the pipe has other bytes")
+
+
+@claim_each(*PROFILE_WAYS)
+def a_reader_of_a_profile_that_goes_on_gets_all(how):
+    r, n = profiled(how)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(r.rest()))
+    reader.start()
+    status, said = r.end()
+    reader.join()
+    text = got[0][n:]
+    expect(status == 0 and "dropped" not in said, status, said)
+    expect(text.endswith("\n") and len(text) > 50, text)
+    if how == "--json":
+        expect([json.loads(line) for line in text.splitlines()], text)
 
 
 @claim
