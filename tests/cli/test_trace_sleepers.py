@@ -13,6 +13,7 @@ import re
 import tracing
 from claims import (BUILD, SOURCE, Skip, claim, claim_each, compile_c, expect, folder, main,
                     need, run)
+from profiling import folded_lines
 
 PAGES = 16
 ROUNDS = 1000
@@ -165,9 +166,14 @@ def waiting(threads, rounds):
     return f"{path} {threads} {rounds}"
 
 
-def runs_of_a_processor():
+def number_of(what):
+    """A number that the BPF program and ours share."""
     with open(os.path.join(SOURCE, "src/live/trace/abi.h"), encoding="utf-8") as file:
-        return int(re.search(r"#define TRACE_RUNS +(\d+)", file.read()).group(1))
+        return int(re.search(rf"#define {what} +(\d+)", file.read()).group(1))
+
+
+def runs_of_a_processor():
+    return number_of("TRACE_RUNS")
 
 
 def depths():
@@ -263,6 +269,19 @@ def as_many_hits_of_a_processor_sleep_as_there_is_room_for_and_the_others_are_lo
     found = [(event["args"]["n"], event["args"]["s"]) for event in events]
     expect(len(found) == room and summary["lost"] == 36, len(found), summary)
     expect(len(set(found)) == room and all(s == f"page {n}" for n, s in found), found[:5])
+
+
+@claim_each(1, 5)
+def hits_by_stack_that_were_lost_are_told_by_the_profile(lost):
+    expect_small_stacks()
+    room, out = number_of("TRACE_SLOTS"), os.path.join(folder(), "lost.folded")
+    r = tracing.trace("--no-cache", "--count", "--by", "$stack", "-o", out, "-c",
+                      waiting(room + lost, 1), "hit if s != \"another\"")
+    expect(r.status == 0 and f": {room} hits, {lost} lost" in r.err, r)
+    with open(out, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    expect(lines[0] == f"# {lost} hit{'s' if lost > 1 else ''} lost", lines)
+    expect(sum(n for _, n in folded_lines(lines)) == room, lines)
 
 
 @claim
