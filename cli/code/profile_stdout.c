@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile_stdout.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio_ext.h>
 #include <string.h>
 
