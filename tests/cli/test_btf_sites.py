@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Answers from .BTF and .BTF.inline of a stripped file: sites, addr, trace; and which BTF is
 refused."""
+import hashlib
 import json
 import os
 import shutil
+import struct
 
 from claims import (Skip, cairn, claim, claim_each_of_many, compile_c, expect, main, need,
                     need_root, path_of, run)
@@ -165,6 +167,73 @@ def addr_tells_the_copies_that_begin_there():
     expect("site of weigh" in cairn("addr", bare, at, "--no-cache", check=True).out, at)
     after = hex(int(at, 16) + 1)
     expect(cairn("addr", bare, after, "--json", "--no-cache").objects()[0]["sites"] == [], after)
+
+
+def linked(name, link, types):
+    """The program without debug information, whose sites are in a module."""
+    whole, bare, section = compile_c("whole.gcc", PROGRAM), path_of(name), path_of(name + ".link")
+    with open(section, "wb") as file:
+        file.write(link)
+    run("objcopy", "--strip-debug", "--add-section", ".BTF=" + types, "--add-section",
+        ".BTF.inline.link=" + section, whole, bare, check=True)
+    return bare
+
+
+def link_of(blob):
+    """struct btf_link: the module, the SHA-256 of its .BTF.inline, and the size."""
+    return (b"btf_vmlinux_inline".ljust(56, b"\0") + hashlib.sha256(blob).digest() +
+            struct.pack("<I", len(blob)))
+
+
+@claim
+def a_link_leads_to_the_sites_of_a_module():
+    need("objcopy")
+    whole, types = compile_c("whole.gcc", PROGRAM), path_of("types-of-it")
+    cairn("btf", "encode", whole, "-o", types, check=True)
+    with open(types + ".inline", "rb") as file:
+        blob = file.read()
+    bare = linked("linked", link_of(blob), types)
+    r = cairn("sites", bare, "weigh")
+    expect(r.status == 3 and "in module btf_vmlinux_inline: .BTF.inline.link names it" in r.err, r)
+    wanted = inlined(whole, "--no-sidecar")
+    module = path_of("module.ko")
+    run("objcopy", "--add-section", f".BTF.inline={types}.inline",
+        compile_c("empty.o", "int empty;\n", flags=("-c", )), module, check=True)
+    alone = path_of("sites-alone")
+    shutil.copy(types + ".inline", alone)
+    for file in (types, types + ".inline", module, alone):
+        expect(inlined(bare, "--btf=" + file) == wanted, file)
+    # Other sites, of the same types.
+    changed = blob[:-2] + bytes([blob[-2] ^ 1]) + blob[-1:]
+    other = linked("linked-other", link_of(changed), types)
+    for file in (types, module, alone):
+        r = cairn("sites", other, "weigh", "--btf=" + file)
+        expect(r.status == 3 and all(hashlib.sha256(b).hexdigest() in r.err
+                                     for b in (blob, changed)), file, r)
+    for bad in (link_of(blob)[:-1], link_of(blob) + b"\0", b"x" * 56 + link_of(blob)[56:],
+                b"\0" * 92, b"x"):
+        r = cairn("sites", linked("linked-bad", bad, types), "weigh")
+        expect("expected 92 bytes" in r.err and r.status != 0, bad, r)
+
+
+@claim
+def a_copy_with_other_sections_keeps_the_link():
+    need("objcopy")
+    whole, types = compile_c("whole.gcc", PROGRAM), path_of("types-kept")
+    cairn("btf", "encode", whole, "-o", types, check=True)
+    with open(types + ".inline", "rb") as file:
+        link = link_of(file.read())
+    section, with_link, made, left = (path_of(n) for n in ("a.link", "with", "made", "left"))
+    with open(section, "wb") as file:
+        file.write(link)
+    run("objcopy", "--add-section", ".BTF.inline.link=" + section, whole, with_link, check=True)
+    cairn("btf", "encode", "--embed", with_link, "-o", made, check=True)
+    run("objcopy", "--dump-section", ".BTF.inline.link=" + left, made, path_of("null"), check=True)
+    with open(left, "rb") as file:
+        expect(file.read() == link)
+    # Its own sites answer, which no module has to be asked for.
+    run("strip", "--strip-debug", made, check=True)
+    expect(inlined(made) == inlined(whole, "--no-sidecar"))
 
 
 @claim

@@ -59,6 +59,9 @@ struct cairn_btf_sites_opts {
  * @opts  may be NULL
  * Returns 0, or negative:
  *   -ENODATA     no BTF with sites (err: what was looked for)
+ *   -ENOLINK     @bin is a kernel whose sites are in a module (err: which); name its file
+ *   -ESTALE      @opts->file is not what .BTF.inline.link of @bin names (err: both hashes); or @bin
+ *                is of the kernel that runs, and many sites are not at starts of its instructions
  *   -EBADMSG     damaged, split from another base, or sites of sections that the binary does not
  *                have
  *   -EOPNOTSUPP  the v1 dialect (err: how to convert it), an unknown kind, another architecture

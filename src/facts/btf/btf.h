@@ -28,6 +28,8 @@ struct cairn_btf {
 	struct elf *elf; /* that the bytes are in, or NULL */
 	void *map;       /* mapping that the bytes are in, or NULL */
 	size_t map_size;
+	const uint8_t *raw; /* the blob as it was read */
+	size_t raw_size;
 	uint8_t flags;         /* of the header */
 	uint32_t header_bytes; /* hdr_len; offsets in the blob count from its end */
 	uint32_t types_off;    /* of the type section, from the start of the blob */

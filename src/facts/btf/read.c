@@ -423,6 +423,8 @@ int btf_parse(struct cairn_btf *btf, const void *bytes, size_t size, enum cairn_
 	if (size > BLOB_BYTES_MAX)
 		return err_set(err, -ERANGE, "%s: BTF of %zu bytes; the limit is 2 GiB", btf->name,
 			       size);
+	btf->raw = bytes;
+	btf->raw_size = size;
 	btf->start_id = btf->end_id = btf->base ? btf->base->end_id : 1;
 	btf->start_string = btf->base ? btf_end_string(btf->base) : 0;
 	int rc = parse_header(btf, bytes, size, err);

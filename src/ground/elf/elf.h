@@ -80,6 +80,11 @@ const struct elf_origin *elf_origin(const struct elf *e);
 bool elf_is_relocatable(const struct elf *e);
 /* A Linux kernel or a module of one; see kernel.c. O(sections). */
 bool elf_is_kernel(const struct elf *e);
+/*
+ * The section of an image made in memory whose code was read from the kernel that runs: it is
+ * patched, and may have breakpoints.
+ */
+#define ELF_RUNNING_SECTION ".cairn.running"
 uint16_t elf_machine(const struct elf *e);
 
 /*

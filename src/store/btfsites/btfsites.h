@@ -3,6 +3,7 @@
  * Module btfsites answers cairn/sites.h from BTF with LOC kinds.
  *
  *	open.c          the blobs, their bases, and the sections that their sites count from
+ *	link.c          which module has the sites of a kernel
  *	names.c         which FUNCs a name or a pattern means
  *	location.c      a LOC_PARAM as a location
  *	function.c      a FUNC and its sites as a struct cairn_function
@@ -96,6 +97,7 @@ struct btf_sites {
 	VEC(struct loc_section) sections;
 	uint64_t base; /* of ADDR constants */
 	bool kernel, relocatable;
+	bool is_running;    /* the code is that of the kernel that runs: it may have breakpoints */
 	bool has_producers; /* the next two are known */
 	bool is_foreign;    /* not all code is C: mangled names, or Go */
 	bool is_gcc;        /* all code was compiled by GCC */
@@ -116,6 +118,28 @@ static inline struct btf_sites *btf_sites_of(struct cairn_sites *sites)
 /* A new provider, without blobs. NULL: no memory. */
 struct btf_sites *btfsites_new(const struct cairn_binary *bin);
 void btfsites_free(struct btf_sites *s);
+
+/* ---- open.c ---- */
+
+/* Whether a binary has bytes of a section. */
+bool btfsites_has_section(const struct cairn_binary *bin, const char *name);
+
+/* ---- link.c ---- */
+
+#define LINK_SECTION ".BTF.inline.link"
+
+/* Borrowed from the section. */
+struct btf_link {
+	const char *module;
+	const uint8_t *sha256;
+	uint32_t n_bytes;
+};
+
+/* Returns 1; 0: the binary has none. -EBADMSG: it has another form; as elf_section(). */
+int btfsites_link_read(const struct btf_sites *s, struct btf_link *ret, struct cairn_err *err);
+
+/* Whether the sites are those that it names, if there is one. 0; -ESTALE (err: both hashes). */
+int btfsites_link_check(const struct btf_sites *s, struct cairn_err *err);
 
 /* ---- names.c ---- */
 
@@ -190,6 +214,14 @@ int btfsites_surround(struct btf_sites *s, struct cairn_vaddr at, struct cairn_e
 
 /* The hazard of a probe there, after btfsites_surround(). */
 enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr at);
+
+/*
+ * btfsites_check_sample - whether sites that lie far apart are at the starts of instructions
+ *
+ * Returns 0; -ESTALE: many are not, so the blob is another build's; -ENOMEM. Cost: some hundred
+ * functions are decoded.
+ */
+int btfsites_check_sample(struct btf_sites *s, struct cairn_err *err);
 
 /* Sets symbol, container and the distances, after btfsites_surround(). Returns 0, -ENOMEM. */
 int btfsites_place(const struct btf_sites *s, struct arena *arena, struct cairn_site *site);

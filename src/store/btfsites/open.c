@@ -31,7 +31,6 @@
 #define BTF_SECTION    ".BTF"
 #define BASE_SECTION   ".BTF.base"
 #define INLINE_SECTION ".BTF.inline"
-#define LINK_SECTION   ".BTF.inline.link"
 #define INLINE_SUFFIX  ".inline"
 #define SYSFS          "/sys/kernel/btf"
 
@@ -85,7 +84,7 @@ static int add_section(struct btf_sites *s, const char *name, struct cairn_err *
 	return rc < 0 ? err_while(err, rc, "while reading %s", name) : 0;
 }
 
-static bool has_section(const struct cairn_binary *bin, const char *name)
+bool btfsites_has_section(const struct cairn_binary *bin, const char *name)
 {
 	const struct elf *e = binary_main(bin);
 	for (size_t i = 0; i < elf_n_sections(e); i++)
@@ -118,8 +117,8 @@ static int add_bases(struct btf_sites *s, const struct cairn_btf_sites_opts *o,
 		rc = add_file(s, o->bases[i], NULL, err);
 	if (rc < 0 || o->n_bases)
 		return rc;
-	return has_section(s->sites.bin, BASE_SECTION) ? add_section(s, BASE_SECTION, err)
-						       : add_kernel(s, o, err);
+	return btfsites_has_section(s->sites.bin, BASE_SECTION) ? add_section(s, BASE_SECTION, err)
+								: add_kernel(s, o, err);
 }
 
 /* ---- the three places ---- */
@@ -163,33 +162,51 @@ static int open_pair(struct btf_sites *s, const char *file, struct cairn_err *er
 	return rc;
 }
 
+/* The types are a section of the binary, the sites a file beside it, or a section of that. */
+static int open_half_embedded(struct btf_sites *s, const char *beside, struct cairn_err *err)
+{
+	int rc = set_path(s, beside, false, err);
+	if (rc >= 0)
+		rc = add_section(s, BTF_SECTION, err);
+	if (rc < 0)
+		return rc;
+	rc = add_file(s, beside, INLINE_SECTION, err);
+	return rc == -ENODATA ? add_file(s, beside, NULL, err) : rc;
+}
+
+/* The module's file with the sites of a kernel that has the types. */
+static bool is_linked(const struct btf_sites *s)
+{
+	return btfsites_has_section(s->sites.bin, LINK_SECTION) &&
+	       btfsites_has_section(s->sites.bin, BTF_SECTION) &&
+	       !btfsites_has_section(s->sites.bin, INLINE_SECTION);
+}
+
 /* FILE.inline stands for FILE. */
 static int open_named(struct btf_sites *s, const char *file, struct cairn_err *err)
 {
 	size_t n = strlen(file), end = sizeof(INLINE_SUFFIX) - 1;
+	char *beside = arena_printf(&s->arena, "%s" INLINE_SUFFIX, file);
+	if (is_linked(s) && !has_file(beside))
+		return open_half_embedded(s, file, err);
 	if (n <= end || strcmp(file + n - end, INLINE_SUFFIX))
 		return open_pair(s, file, err);
 	char *types = arena_strndup(&s->arena, file, n - end);
 	return types ? open_pair(s, types, err) : err_nomem(err, "a path");
 }
 
-/* The types are a section of the binary, the sites a file beside it. */
-static int open_half_embedded(struct btf_sites *s, const char *beside, struct cairn_err *err)
-{
-	int rc = set_path(s, beside, false, err);
-	if (rc >= 0)
-		rc = add_section(s, BTF_SECTION, err);
-	return rc < 0 ? rc : add_file(s, beside, NULL, err);
-}
-
 static int say_nothing(const struct btf_sites *s, struct cairn_err *err)
 {
 	const char *path = cairn_binary_path(s->sites.bin);
-	if (has_section(s->sites.bin, LINK_SECTION))
-		return err_set(err, -ENODATA,
-			       "%s has its sites in a module: " LINK_SECTION " names it. Name the "
-			       "file with that module's " INLINE_SECTION,
-			       path);
+	struct btf_link link;
+	int rc = btfsites_link_read(s, &link, err);
+	if (rc < 0)
+		return rc;
+	if (rc)
+		return err_set(err, -ENOLINK,
+			       "%s has its sites in module %s: " LINK_SECTION " names it. Name the "
+			       "module's file, which has them in " INLINE_SECTION,
+			       path, link.module);
 	return err_set(err, -ENODATA,
 		       "%s has no BTF with sites: no " INLINE_SECTION " in it, and neither "
 		       "%s" INLINE_SUFFIX " nor %s.btf" INLINE_SUFFIX " beside it",
@@ -204,8 +221,8 @@ static int open_found(struct btf_sites *s, struct cairn_err *err)
 	char *sites = arena_printf(&s->arena, "%s.btf" INLINE_SUFFIX, path);
 	if (!beside || !types || !sites)
 		return err_nomem(err, "a path");
-	bool has_types = has_section(s->sites.bin, BTF_SECTION);
-	if (has_types && has_section(s->sites.bin, INLINE_SECTION))
+	bool has_types = btfsites_has_section(s->sites.bin, BTF_SECTION);
+	if (has_types && btfsites_has_section(s->sites.bin, INLINE_SECTION))
 		return open_embedded(s, err);
 	if (has_types && has_file(beside))
 		return open_half_embedded(s, beside, err);
@@ -274,6 +291,8 @@ static int see_contents(struct btf_sites *s, struct cairn_err *err)
 	s->inlined = s->chain[s->n_chain - 1];
 	s->main = s->chain[s->n_chain - 2];
 	int rc = check_dialect(s, err);
+	if (rc >= 0 && !s->is_embedded)
+		rc = btfsites_link_check(s, err);
 	if (rc >= 0)
 		rc = see_sections(s, err);
 	if (rc < 0)
@@ -301,6 +320,9 @@ int cairn_btf_sites_open(const struct cairn_binary *bin, const struct cairn_btf_
 		rc = o.file ? open_named(s, o.file, err) : open_found(s, err);
 	if (rc >= 0)
 		rc = see_contents(s, err);
+	/* The functions that are asked for later may happen to fit. */
+	if (rc >= 0 && s->is_running)
+		rc = btfsites_check_sample(s, err);
 	rc = btf_verdict(last_of(s), rc, NULL, err);
 	if (rc < 0) {
 		btfsites_free(s);

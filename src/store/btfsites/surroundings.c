@@ -14,6 +14,12 @@
 #include "btfsites/btfsites.h"
 #include "elf/functions.h"
 
+enum {
+	INT3 = 0xcc,
+	JUMP = 0xe9,
+	JUMP_BYTES = 5,
+};
+
 /* The piece of a function symbol that covers @at; NULL: none. */
 static const struct function_range *piece_at(const struct functions *f, uint64_t at)
 {
@@ -98,6 +104,47 @@ int btfsites_surround(struct btf_sites *s, struct cairn_vaddr at, struct cairn_e
 	return rc < 0 ? rc : decode(s, err);
 }
 
+/* Where a probe of others is, the instruction has this byte, and others may follow by mistake. */
+static bool is_breakpoint(const struct btf_sites *s, size_t off)
+{
+	return s->is_running && s->around.code[off] == INT3;
+}
+
+static bool has_breakpoint_before(const struct btf_sites *s, size_t off)
+{
+	for (size_t i = off; i--;)
+		if (insn_starts_at(&s->around.starts, i) && is_breakpoint(s, i))
+			return true;
+	return false;
+}
+
+/* An optimised probe is a jump to code that the kernel made, over more than one instruction. */
+static bool is_in_optimised_probe(const struct btf_sites *s, size_t off)
+{
+	const struct surroundings *a = &s->around;
+	int32_t distance;
+	const char *section;
+	uint64_t section_off;
+	size_t from = off;
+	while (from && off - from < JUMP_BYTES && !insn_starts_at(&a->starts, from))
+		from--;
+	if (!s->is_running || off - from >= JUMP_BYTES || a->code[from] != JUMP ||
+	    a->hi - a->lo - from < JUMP_BYTES)
+		return false;
+	memcpy(&distance, a->code + from + 1, sizeof(distance));
+	uint64_t to = a->lo + from + JUMP_BYTES + (uint64_t)(int64_t)distance;
+	return !cairn_binary_section_of(s->sites.bin, (struct cairn_vaddr){to}, &section,
+					&section_off);
+}
+
+/* The kernel has the bytes that a probe replaced, and looks at boundaries itself. */
+static enum cairn_hazard off_boundary(const struct btf_sites *s, size_t off)
+{
+	return has_breakpoint_before(s, off) || is_in_optimised_probe(s, off)
+		       ? CAIRN_HAZARD_NONE
+		       : CAIRN_HAZARD_NOT_A_BOUNDARY;
+}
+
 enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr at)
 {
 	const struct surroundings *a = &s->around;
@@ -105,11 +152,54 @@ enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr 
 		return CAIRN_HAZARD_NOT_CHECKED;
 	size_t off = (size_t)(at.v - a->lo), n = (size_t)(a->hi - a->lo);
 	if (!insn_starts_at(&a->starts, off))
-		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+		return off_boundary(s, off);
+	if (is_breakpoint(s, off))
+		return CAIRN_HAZARD_NONE;
 	if (s->kernel)
 		return btfsites_kernel_hazard(s, at);
 	enum cairn_hazard hazard = insn_uprobe(a->code + off, n - off).hazard;
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(a->code, n, off) : hazard;
+}
+
+/* ---- another build's blob ---- */
+
+/*
+ * Of another build's sites some six in ten are in the middle of an instruction. Of the right one's
+ * few are: those after a probe of others that was set since the code was read.
+ */
+enum { SAMPLE = 256, PARTS_WRONG = 10 };
+
+struct sample {
+	size_t n, n_wrong;
+};
+
+static int check_place(struct btf_sites *s, uint64_t at, struct sample *ret, struct cairn_err *err)
+{
+	int rc = btfsites_surround(s, (struct cairn_vaddr){at}, err);
+	const struct surroundings *a = &s->around;
+	if (rc < 0 || !a->code || at < a->from || at >= a->hi)
+		return rc;
+	ret->n++;
+	ret->n_wrong += !insn_starts_at(&a->starts, (size_t)(at - a->lo)) &&
+			off_boundary(s, (size_t)(at - a->lo)) != CAIRN_HAZARD_NONE;
+	return 0;
+}
+
+int btfsites_check_sample(struct btf_sites *s, struct cairn_err *err)
+{
+	struct place_list places = {0};
+	struct sample sample = {0};
+	int rc = btfsites_all_places(s, &places, err);
+	size_t step = places.v.n / SAMPLE + 1;
+	for (size_t i = 0; i < places.v.n && rc >= 0; i += step)
+		rc = check_place(s, places.v.p[i].at, &sample, err);
+	VEC_FREE(&places.v);
+	if (rc < 0 || sample.n_wrong * PARTS_WRONG <= sample.n)
+		return rc;
+	return err_set(err, -ESTALE,
+		       "%s: of %zu sites %zu are not at the starts of instructions of %s: it is "
+		       "another build's",
+		       s->path, sample.n, sample.n_wrong, cairn_binary_path(s->sites.bin));
 }
 
 /* foo.isra.0 is foo's code; foo.cold is, too, but how far it is from foo's entry is not known. */
