@@ -202,6 +202,20 @@ int cairn_sidecar_compare(const struct cairn_sidecar *sidecar, struct cairn_err 
 /* False: it was made of a debug file alone, and cannot be compared with any code. */
 bool cairn_sidecar_is_bound(const struct cairn_sidecar *sidecar);
 
+/* The BTF of a kernel or a module: its .BTF, as sysfs shows it when it runs. */
+struct cairn_sidecar_btf_hash {
+	uint64_t n_bytes;
+	uint8_t sha256[32];
+};
+
+/*
+ * cairn_sidecar_kernel_btf - which BTF the kernel has that the sidecar describes
+ *
+ * False: it describes no kernel, the file that it was made of had no .BTF, or a .BTF.base, or an
+ * older version of the library made it. cairn_kernel_bind() compares it. Cost: none. Threads: any.
+ */
+bool cairn_sidecar_kernel_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf_hash *ret);
+
 /*
  * Units that were left out when it was made, because they are damaged: the sidecar has only symbols
  * at their addresses.

@@ -6,7 +6,7 @@
  * order when it started. So functions of /proc/kallsyms are compared, too, at the addresses where
  * they should be. Some differ in any kernel: a table has one name where several functions share an
  * address, and labels of assembler code that others leave out. Where the base is another one,
- * hardly any is right.
+ * hardly any is right. A sidecar also has the hash of the kernel's BTF (btf.c).
  */
 #include <elf.h>
 #include <errno.h>
@@ -228,6 +228,8 @@ int cairn_kernel_bind(struct cairn_kernel *k, const struct cairn_binary *bin,
 	/* It is made of these symbols. */
 	if (bin != k->image)
 		rc = compare_functions(k, bin, sidecar, is_whole, err);
+	if (rc >= 0 && sidecar && is_whole)
+		rc = kernel_compare_btf(k, sidecar, cairn_binary_path(bin), err);
 	if (rc < 0)
 		k->pieces.n = 0;
 	return rc;

@@ -6,6 +6,7 @@
  *	kallsyms.c  the symbols of what runs
  *	kcore.c     its memory, by address
  *	bind.c      whether a binary is what runs; its sections there
+ *	btf.c       whether a sidecar was made of the kernel that has this BTF
  *	files.c     the files in which a kernel or a module may be
  *	image.c     an ELF file made of symbols and addresses
  *	names.c     names and paths, for all of them
@@ -63,6 +64,18 @@ const char *kernel_name(const struct cairn_kernel *k);
 
 /* Notes which of the modules of that name is loaded. Returns 0 or -ENOMEM. */
 int kernel_see_folder(struct cairn_kernel *k, struct cairn_err *err);
+
+/* ---- btf.c ---- */
+
+/*
+ * kernel_compare_btf - compare a sidecar's hash with the BTF of what runs
+ *
+ * @path  of the sidecar, for messages
+ * Returns 0, also if one of both has none; -ESTALE (err: both hashes); -ENOMEM, and the errors of
+ * read(2).
+ */
+int kernel_compare_btf(const struct cairn_kernel *k, const struct cairn_sidecar *sidecar,
+		       const char *path, struct cairn_err *err);
 
 /* ---- kallsyms.c ---- */
 

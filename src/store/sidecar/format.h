@@ -73,6 +73,13 @@ struct sidecar_binding {
 };
 _Static_assert(sizeof(struct sidecar_binding) == 16, "the binding has no holes");
 
+/* .cairn.kernel_btf: of a kernel or a module that has BTF. */
+struct sidecar_kernel_btf {
+	uint64_t size; /* of its .BTF */
+	uint8_t sha256[32];
+};
+_Static_assert(sizeof(struct sidecar_kernel_btf) == 40, "the hash has no holes");
+
 struct sidecar_load {
 	uint64_t at, size; /* in memory */
 	/* that have hashes: all that the file has of an executable segment; else 0 */

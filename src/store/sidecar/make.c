@@ -29,6 +29,7 @@
 #include "sidecar/elf_out.h"
 #include "sidecar/encode.h"
 #include "sidecar/format.h"
+#include "sidecar/kernel_btf.h"
 #include "sidecar/site_table.h"
 #include "sidecar/reduced.h"
 #include "sites/provider.h"
@@ -376,7 +377,13 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	encode_binding(binary_main(bin),
 		       add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions;
-	int rc = binary_functions(bin, &functions, err);
+	int rc = 0;
+	if (kernel_btf_is_there(binary_main(bin)))
+		rc = kernel_btf_encode(
+			binary_main(bin),
+			add(m, KERNEL_BTF_SECTION, SHT_PROGBITS, "which BTF the kernel has"), err);
+	if (rc == 0)
+		rc = binary_functions(bin, &functions, err);
 	if (rc == 0 && functions)
 		rc = symbol_table_make(functions, m->code.all, &m->strings, &m->symbols);
 	if (rc == -ERANGE)

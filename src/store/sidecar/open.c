@@ -13,6 +13,7 @@
 #include "base/opts.h"
 #include "base/scope.h"
 #include "elf/guard.h"
+#include "sidecar/kernel_btf.h"
 #include "sidecar/sidecar_impl.h"
 #include "sidecar/trust.h"
 #include "sidecar/wrap.h"
@@ -566,6 +567,19 @@ const void *cairn_sidecar_section(const struct cairn_sidecar *p, const char *nam
 bool cairn_sidecar_is_bound(const struct cairn_sidecar *p)
 {
 	return p->binding->is_bound;
+}
+
+bool cairn_sidecar_kernel_btf(const struct cairn_sidecar *p, struct cairn_sidecar_btf_hash *ret)
+{
+	struct sidecar_kernel_btf in;
+	struct elf_section s;
+	if (find_section((struct cairn_sidecar *)p, KERNEL_BTF_SECTION, &s, NULL) < 0 || !s.data ||
+	    s.size < sizeof(in) || check_bytes(p, &s, 0, sizeof(in), NULL) < 0)
+		return false;
+	memcpy(&in, s.data, sizeof(in));
+	ret->n_bytes = in.size;
+	memcpy(ret->sha256, in.sha256, sizeof(in.sha256));
+	return true;
 }
 
 uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *p)
