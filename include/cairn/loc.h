@@ -53,10 +53,16 @@ struct cairn_loc_opts {
 			    struct cairn_err *err);
 	void *find_sidecar_ctx;
 	/*
-	 * A sidecar of the kernel that runs, or its vmlinux; NULL: vmlinux is searched as
-	 * cairn_kernel_find() does. Modules are searched in any case.
+	 * A sidecar of the kernel that runs, or its vmlinux, which may be stripped if it has .BTF
+	 * and .BTF.inline; NULL: vmlinux is searched as cairn_kernel_find() does. Modules are
+	 * searched in any case.
 	 */
 	const char *kernel_file;
+	/*
+	 * Where the kernel's BTF is: vmlinux and vmlinux.inline, MODULE and MODULE.inline. They
+	 * describe what no file does (cairn/btf/sites.h). NULL: /sys/kernel/btf
+	 */
+	const char *sysfs;
 };
 
 /*
@@ -115,6 +121,21 @@ struct cairn_loc_attach_opts {
 int cairn_loc_attach(const struct bpf_program *prog, const char *target,
 		     const struct cairn_loc_attach_opts *opts, struct bpf_link **ret,
 		     struct cairn_err *err);
+
+/*
+ * cairn_loc_missed - hits of a link's sites in the kernel that its program did not run for
+ *
+ * The kernel drops a hit of a kprobe that comes while the handler of another one runs on the same
+ * processor, and counts it. Programs see no such loss of uprobes: their number is 0. A run that is
+ * refused because the same program already runs there is counted by program, and not here:
+ * recursion_misses of struct bpf_prog_info.
+ *
+ * @link  of cairn_loc_attach(), or of libbpf for a SEC() of ours, that was not destroyed
+ * Returns 0; -EOPNOTSUPP: the kernel does not count (before Linux 6.7); the errors of bpf(2) and
+ * recvmsg(2). Cost: some system calls for each site. Threads: any, one at a time per link. Signals:
+ * no.
+ */
+int cairn_loc_missed(const struct bpf_link *link, uint64_t *ret, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

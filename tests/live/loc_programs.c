@@ -2,11 +2,12 @@
 /*
  * Holds the programs of an object while a command runs, and prints the records that they made.
  *
- *	loc_programs [-1p] [-k FILE] [-f FILE] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
+ *	loc_programs [-1mp] [-b DIR] [-k FILE] [-f FILE] [-t PROGRAM TARGET COOKIE]... OBJECT COMMAND ARG...
  *
  * Programs with a target in their SEC() are attached by libbpf. What libbpf and the library say
  * goes to standard error. -p: print how long the programs ran. -1: do not run the command once more
- * when they are gone. -k: what describes the kernel. -f: lines of what -t has.
+ * when they are gone. -k: what describes the kernel. -b: where its BTF is. -f: lines of what -t has.
+ * -m: print how many hits the links missed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct wanted {
 
 static struct bpf_link *links[LINKS_MAX];
 static unsigned int n_links;
-static int prints_times, runs_once;
+static int prints_times, prints_missed, runs_once;
 
 static int on_record(void *ctx, void *data, size_t size)
 {
@@ -108,6 +109,21 @@ static void print_times(struct bpf_object *object)
 	}
 }
 
+static void print_missed(void)
+{
+	struct cairn_err err = {0};
+	uint64_t n, all = 0;
+
+	for (unsigned int i = 0; i < n_links; i++) {
+		if (cairn_loc_missed(links[i], &n, &err)) {
+			fprintf(stderr, "missed unknown: %s\n", err.msg);
+			return;
+		}
+		all += n;
+	}
+	fprintf(stderr, "missed %llu\n", (unsigned long long)all);
+}
+
 static int read_wanted(const char *path, struct wanted *ret, int n)
 {
 	FILE *f = fopen(path, "re");
@@ -134,6 +150,8 @@ static int hold(struct bpf_object *object, const struct wanted *wanted, int n, c
 	status = run(command);
 	if (prints_times)
 		print_times(object);
+	if (prints_missed)
+		print_missed();
 	while (n_links)
 		if (bpf_link__destroy(links[--n_links]))
 			return 4;
@@ -153,9 +171,12 @@ int main(int argc, char **argv)
 	struct cairn_loc_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
 
-	while ((option = getopt(argc, argv, "+1f:k:pt:")) != -1) {
+	while ((option = getopt(argc, argv, "+1b:f:k:mpt:")) != -1) {
 		prints_times |= option == 'p';
+		prints_missed |= option == 'm';
 		runs_once |= option == '1';
+		if (option == 'b')
+			opts.sysfs = optarg;
 		if (option == 'k')
 			opts.kernel_file = optarg;
 		if (option == 'f')

@@ -7,7 +7,7 @@
  *	kernel.c    what describes the kernel that runs
  *	rows.c      the trace's sites as rows of the program's table
  *	table.c     the table: found in the program, rows put into it and taken back
- *	link.c      many descriptors as one struct bpf_link
+ *	link.c      many descriptors as one struct bpf_link, and the hits that they missed
  */
 #ifndef HANDLERS_HANDLERS_H
 #define HANDLERS_HANDLERS_H

@@ -6,7 +6,7 @@
  * attached to an event that never happens, and the descriptor of that link is made one of ours
  * (dup2): bpf_link__destroy() closes it. When there are many, ours is a socket in whose queue they
  * are (SCM_RIGHTS). The kernel closes them with the socket, and they count against no limit of
- * descriptors meanwhile.
+ * descriptors meanwhile. Looking at the queue (MSG_PEEK) gives copies of them.
  */
 #include "handlers/handlers.h"
 
@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,8 +25,12 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "nothing.skel.h"
+#include "trace/attach/link.h"
 
-enum { FDS_PER_MESSAGE = 250 }; /* SCM_MAX_FD is 253 */
+enum {
+	FDS_PER_MESSAGE = 250, /* SCM_MAX_FD is 253 */
+	LINK_OF_EVENT = 7,     /* BPF_LINK_TYPE_PERF_EVENT */
+};
 
 static int send_some(int to, const int *fds, size_t n)
 {
@@ -133,4 +138,89 @@ int link_bundle(const struct trace_links *l, struct bpf_link **ret, uint32_t *re
 
 	*ret_id = link_id(l);
 	return e ? err_set(err, e, "making a bpf_link: %s", strerror(-e)) : 0;
+}
+
+/* ---- missed hits ---- */
+
+struct missed {
+	uint64_t n;
+	bool is_unknown;
+};
+
+/* A descriptor that is no link of a kprobe, as that of its event, has none. */
+static void add_missed(int fd, struct missed *m)
+{
+	struct bpf_link_info info = {0};
+	__u32 size = sizeof(info);
+	uint64_t n = 0;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) || info.type != LINK_OF_EVENT)
+		return;
+	m->is_unknown |= !link_kernel_missed(fd, &n);
+	m->n += n;
+}
+
+/* Looks at the next descriptors in a socket's queue, which stay there. 1: there were some. */
+static int peek_some(int from, struct missed *m)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * FDS_PER_MESSAGE)];
+	} control;
+	char byte;
+	struct iovec data = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(from, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got <= 0)
+		return got < 0 && errno != EAGAIN ? -errno : 0;
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	size_t n = head ? (head->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+	for (size_t i = 0; i < n; i++) {
+		int fd;
+		memcpy(&fd, CMSG_DATA(head) + i * sizeof(fd), sizeof(fd));
+		add_missed(fd, m);
+		close(fd);
+	}
+	return message.msg_flags & MSG_CTRUNC ? -EMFILE : 1;
+}
+
+static int peek_all(int fd, struct missed *m)
+{
+	const int start = 0, off = -1;
+	int e;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &start, sizeof(start)))
+		return -errno;
+	while ((e = peek_some(fd, m)) > 0)
+		;
+	setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+	return e;
+}
+
+int cairn_loc_missed(const struct bpf_link *link, uint64_t *ret, struct cairn_err *err)
+{
+	struct missed m = {0};
+	struct stat st;
+	int fd = bpf_link__fd(link), e = 0;
+
+	*ret = 0;
+	if (fstat(fd, &st))
+		e = -errno;
+	else if (S_ISSOCK(st.st_mode))
+		e = peek_all(fd, &m);
+	else
+		add_missed(fd, &m);
+	if (e < 0)
+		return err_set(err, e, "looking at a link: %s", strerror(-e));
+	if (m.is_unknown)
+		return err_set(
+			err, -EOPNOTSUPP,
+			"this kernel does not count the hits that a kprobe misses (Linux 6.7 "
+			"does)");
+	*ret = m.n;
+	return 0;
 }

@@ -203,6 +203,8 @@ int link_kernel(int prog_fd, int type, const struct link_places *place)
  *	40     8     address
  *	48     8     hits that were missed
  */
+enum { KPROBE_INFO = 3 };
+
 struct kprobe_info {
 	uint32_t link[4];
 	uint32_t type, pad;
@@ -221,6 +223,7 @@ bool link_kernel_missed(int link_fd, uint64_t *ret)
 	attr.info.info = pointer(&info);
 	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
 		return false;
-	*ret = info.missed;
+	/* Of a uprobe something else is there. */
+	*ret = info.type >= KPROBE_INFO ? info.missed : 0;
 	return info.type && attr.info.info_len >= offsetof(struct kprobe_info, cookie);
 }
