@@ -36,6 +36,9 @@ static int open_source(const struct session *session, const char *module, struct
 	k->wish.many = false;
 	k->wish.none |= session->debug_file || session->wish.debug_dirs.n;
 	status = running_open(module ? module : "", &opts, &k->wish, &k->running);
+	/* A stripped file that was named may have BTF with sites. */
+	if (!status && !cairn_binary_has_dwarf(k->running.bin))
+		k->wish.none = session->wish.none;
 	if (!status)
 		status = sidecar_sites_open(k->running.bin, &k->wish, &sites_opts, &k->source);
 	return status ? status : running_bind(&k->running, k->source.sidecar, true);

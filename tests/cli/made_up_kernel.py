@@ -2,8 +2,9 @@
 """A made-up kernel: its vmlinux, a module, and the proc and sysfs of a system where they run."""
 import os
 import shutil
+import struct
 
-from claims import compile_c, path_of, run, write
+from claims import cairn, compile_c, path_of, run, write
 
 RELEASE = "6.1.0-99-test"
 SLIDE = 0x12400000
@@ -86,6 +87,31 @@ def kallsyms(vmlinux, slide, more=""):
         f"{0xffffffff82001000 + slide:016x} T _einittext"
     ]
     return "\n".join(lines) + "\n" + more
+
+
+def with_btf(path, name):
+    """(@path with .BTF, as its kernel shows it; the bytes of that)"""
+    btf, made = path_of(name + ".btf"), path_of(name)
+    cairn("btf", "encode", path, "-o", btf, check=True)
+    run("objcopy", "--add-section", ".BTF=" + btf, path, made, check=True)
+    with open(btf, "rb") as file:
+        return made, file.read()
+
+
+def kcore(root, vmlinux_path, slide, change=lambda code: code):
+    """The memory of the kernel: the code of a vmlinux, where it was loaded."""
+    code = path_of("text.bin")
+    run("objcopy", "--dump-section", ".text=" + code, vmlinux_path, path_of("unused"), check=True)
+    with open(code, "rb") as file:
+        text = change(bytearray(file.read()))
+    text += bytes(0x1000 - len(text))
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64,
+                                                      56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 7, 0x1000, 0xffffffff81000000 + slide, 0, len(text),
+                          len(text), 0x1000)
+    path = os.path.join(root, "proc/kcore")
+    with open(path, "wb") as file:
+        file.write((head + segment).ljust(0x1000, b"\0") + bytes(text))
 
 
 def vmlinux():

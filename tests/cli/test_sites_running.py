@@ -3,15 +3,17 @@
 """cairn sites --running: addresses of the kernel that runs and of its modules, from a made-up proc
 and sysfs. The oracle is nm: what it prints is shifted by hand, and is what kallsyms has."""
 import gzip
+import hashlib
 import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 from claims import cairn, claim, compile_c, expect, main, need, path_of, run, write
-from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, build_id, kallsyms,
-                            module, put, symbols, system, vmlinux)
+from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, build_id, kallsyms, kcore,
+                            module, put, symbols, system, vmlinux, with_btf)
 
 
 def running(root, *words, **env):
@@ -142,6 +144,95 @@ def kernel_btf_answers_where_nothing_else_is():
         bodies = running(root, "--running", "mix", "--json").objects()
         at = {name: at + slide for at, _, name in symbols(vmlinux())}
         expect([int(s["running"], 16) for s in bodies] == [at["mix"]], bodies)
+
+
+def with_kernel_btf(name, change=lambda code: code):
+    """A root whose kernel shows BTF with sites, and its code."""
+    root = system(name)
+    os.makedirs(os.path.join(root, "sys/kernel/btf"), exist_ok=True)
+    cairn("btf", "encode", vmlinux(), "-o", os.path.join(root, "sys/kernel/btf/vmlinux"), check=True)
+    kcore(root, vmlinux(), SLIDE, change)
+    return root
+
+
+def hazards(r):
+    expect(r.status == 0, r)
+    return {int(s["running"], 16) - SLIDE: s["hazard"] for s in r.objects() if "hazard" in s}
+
+
+@claim
+def the_code_that_runs_is_looked_at():
+    at = {name: at for at, _, name in symbols(vmlinux())}
+    unknown = system("unread")
+    os.makedirs(os.path.join(unknown, "sys/kernel/btf"), exist_ok=True)
+    cairn("btf", "encode", vmlinux(), "-o", os.path.join(unknown, "sys/kernel/btf/vmlinux"),
+          check=True)
+    expect(hazards(running(unknown, "--running", "mix", "--json")) == {at["mix"]: "not-checked"})
+    root = with_kernel_btf("read")
+    expect(hazards(running(root, "--running", "mix", "--json")) == {at["mix"]: None})
+    expect(set(hazards(running(root, "--running", "weigh", "--json")).values()) == {None})
+
+
+@claim
+def a_breakpoint_of_others_is_no_other_build():
+    places = [a for _, a, _ in shifted(vmlinux(), 0, "weigh")]
+
+    def probe(code):
+        for at in places:
+            code[at - 0xffffffff81000000] = 0xcc
+        return code
+
+    root = with_kernel_btf("probed", probe)
+    found = hazards(running(root, "--running", "weigh", "--json"))
+    expect(found == dict.fromkeys(places), found, places)
+
+
+@claim
+def sites_of_another_build_are_refused():
+    root = with_kernel_btf("other-sites")
+    path = os.path.join(root, "sys/kernel/btf/vmlinux.inline")
+    with open(path, "rb") as file:
+        blob = bytearray(file.read())
+    # The LOCSEC of .text, with two sites of three words: one byte later each.
+    at = blob.index(struct.pack("<II", 22 << 24 | 2, 0)) + 8
+    for offset in (at + 8, at + 20):
+        struct.pack_into("<I", blob, offset, struct.unpack_from("<I", blob, offset)[0] + 1)
+    with open(path, "wb") as file:
+        file.write(blob)
+    r = running(root, "--running", "weigh", "--json")
+    expect(r.status == 3 and "another build's" in r.err, r)
+    root = with_kernel_btf("other-base")
+    other = compile_c("other-base.o", "struct a { int b; } a;\n", flags=("-g", "-c"))
+    cairn("btf", "encode", other, "-o", path_of("other-base.btf"), check=True)
+    shutil.copy(path_of("other-base.btf"), os.path.join(root, "sys/kernel/btf/vmlinux"))
+    r = running(root, "--running", "weigh", "--json")
+    expect(r.status != 0 and ("split from" in r.err or "damaged" in r.err), r)
+    os.remove(os.path.join(root, "sys/kernel/btf/vmlinux"))
+    r = running(root, "--running", "weigh", "--json")
+    expect(r.status != 0 and "vmlinux: No such file" in r.err, r)
+
+
+@claim
+def a_sidecar_of_a_kernel_with_other_types_is_refused_with_both_hashes():
+    root, made = system("types"), path_of("types.cairn")
+    file, types = with_btf(vmlinux(), "vmlinux-btf")
+    cairn("sidecar", file, "-o", made, check=True)
+    ask = ("--running", "--sidecar", made, "--sites", "--json")
+    expect(told(running(root, *ask)) == shifted(vmlinux(), SLIDE, "--sites"))
+    os.makedirs(os.path.join(root, "sys/kernel/btf"))
+    for shown, is_it in ((types, True), (types[:-1] + b"x", False), (types + b"x", False),
+                         (b"", False)):
+        with open(os.path.join(root, "sys/kernel/btf/vmlinux"), "wb") as out:
+            out.write(shown)
+        r = running(root, *ask)
+        if is_it:
+            expect(told(r) == shifted(vmlinux(), SLIDE, "--sites"), r)
+            continue
+        hashes = [hashlib.sha256(b).hexdigest() for b in (types, shown)]
+        expect(r.status == 3 and not r.objects() and all(h in r.err for h in hashes), r, hashes)
+    # One that was made without .BTF has no hash.
+    cairn("sidecar", vmlinux(), "-o", made, check=True)
+    expect(told(running(root, *ask)) == shifted(vmlinux(), SLIDE, "--sites"))
 
 
 @claim

@@ -8,21 +8,30 @@
  *
  *	OFFSET  WHAT
  *	0       header
- *	64      section headers: none, the sections of code (without bytes), .note.gnu.build-id,
- *	        .symtab, .strtab, .shstrtab
- *	...     the note, the symbols, their names, the sections' names
+ *	64      bytes of sections: code, tables, the note, symbols and names
+ *	...     section headers: none, the sections of code, tables that say where no kprobe may be,
+ *	        .comment, the mark, .note.gnu.build-id, .symtab, .strtab, .shstrtab
  *
  * A section of a module ends where the next one begins. Sections of the kernel that have no symbols
  * at their ends have a size that holds any.
+ *
+ * The code is that of /proc/kcore, where it can be read: it runs, so it has been patched since it
+ * was linked, and may have breakpoints of others. The mark (ELF_RUNNING_SECTION) says so. A section
+ * whose code cannot be read has none. Of the tables those are here that a kernel keeps after it has
+ * started: the others' questions are answered by the kernel alone, when a probe is set.
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/scope.h"
 #include "elf/elf.h"
+#include "kernel/kcore.h"
 #include "kernel/kernel.h"
+#include "kernel/symbols.h"
 
 enum {
 	ALIGN = 8,
@@ -30,6 +39,7 @@ enum {
 	/* A kernel has 200,000 of some 20 bytes. */
 	MAX_SYMBOLS = 1 << 22,
 	MAX_NAMES = 1 << 28,
+	MAX_CODE = 1 << 28,
 };
 
 struct code {
@@ -37,12 +47,33 @@ struct code {
 	uint64_t at, size;
 };
 
+/* Symbols of the linker script around code or a table (insn/kernel_code.h). */
+struct bound {
+	const char *start, *stop;
+	const char *section; /* NULL: it is code, in a section of its own name or another */
+};
+
+static const struct bound bounds[] = {
+	{"__noinstr_text_start", "__noinstr_text_end", NULL},
+	{"__kprobes_text_start", "__kprobes_text_end", NULL},
+	{"__entry_text_start", "__entry_text_end", NULL},
+	{"__start___jump_table", "__stop___jump_table", "__jump_table"},
+	{"__start_static_call_sites", "__stop_static_call_sites", ".static_call_sites"},
+};
+
+enum { N_BOUNDS = sizeof(bounds) / sizeof(*bounds) };
+
 struct making {
 	const struct cairn_kernel *kernel;
+	struct kcore core;
 	VEC(struct code) code;
+	struct {
+		uint64_t start, stop;
+	} bounds[N_BOUNDS];
 	VEC(Elf64_Sym) symbols;
 	VEC(char) names;
 	uint64_t text_end, init_start, init_end;
+	bool has_memory; /* some of it could be read */
 	VEC(Elf64_Shdr) headers;
 	VEC(char) header_names;
 	struct kernel_bytes *out;
@@ -69,22 +100,46 @@ static void see_bound(struct making *m, const struct kallsym *s)
 		m->init_end = s->at;
 }
 
-static int add_symbol(void *ctx, const struct kallsym *s)
+/* Whether it is one of the linker script's, which have no type. */
+static bool see_linker_symbol(struct making *m, const struct kallsym *s)
 {
-	struct making *m = ctx;
+	if (s->module || s->name[0] != '_' || s->name[1] != '_')
+		return false;
+	for (size_t i = 0; i < N_BOUNDS; i++) {
+		if (!strcmp(s->name, bounds[i].start))
+			m->bounds[i].start = s->at;
+		else if (!strcmp(s->name, bounds[i].stop))
+			m->bounds[i].stop = s->at;
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static int put_symbol(struct making *m, const struct kallsym *s, uint8_t info)
+{
 	size_t len = strlen(s->name) + 1;
-	bool is_global = s->type < 'a';
-	if (!kallsym_is_code(s) || !kallsyms_is_own(m->kernel, s))
-		return 0;
-	see_bound(m, s);
 	if (m->symbols.n >= MAX_SYMBOLS || m->names.n + len > MAX_NAMES)
 		return -ERANGE;
 	/* The section is any: readers look at the address. */
-	Elf64_Sym symbol = {.st_name = (uint32_t)m->names.n,
-			    .st_info = ELF64_ST_INFO(is_global ? STB_GLOBAL : STB_LOCAL, STT_FUNC),
-			    .st_shndx = 1,
-			    .st_value = s->at};
+	Elf64_Sym symbol = {
+		.st_name = (uint32_t)m->names.n, .st_info = info, .st_shndx = 1, .st_value = s->at};
 	return VEC_ADD(&m->symbols, symbol) && VEC_APPEND(&m->names, s->name, len) ? 0 : -ENOMEM;
+}
+
+static int add_symbol(void *ctx, const struct kallsym *s)
+{
+	struct making *m = ctx;
+	bool is_global = s->type < 'a';
+	if (!kallsyms_is_own(m->kernel, s))
+		return 0;
+	if (see_linker_symbol(m, s))
+		return put_symbol(m, s, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE));
+	if (!kallsym_is_code(s))
+		return 0;
+	see_bound(m, s);
+	return put_symbol(m, s, ELF64_ST_INFO(is_global ? STB_GLOBAL : STB_LOCAL, STT_FUNC));
 }
 
 /* ---- sections of code ---- */
@@ -157,16 +212,64 @@ static bool add_note(struct making *m)
 	return ok;
 }
 
+/* A section at an address, with what is in memory there, if that can be read. */
+static bool add_memory(struct making *m, const char *name, uint64_t flags, uint64_t at, uint64_t n,
+		       bool is_there)
+{
+	Elf64_Shdr header = {
+		.sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | flags, .sh_addr = at, .sh_size = n};
+	bool has_room = is_there && n < MAX_CODE;
+	SCOPE_FREE uint8_t *bytes = has_room ? malloc(n + 1) : NULL;
+	if (has_room && !bytes)
+		return false;
+	if (!has_room || !kcore_read(&m->core, at, bytes, n))
+		return add_header(m, name, header);
+	m->has_memory = true;
+	header.sh_type = SHT_PROGBITS;
+	return add_bytes(m, name, header, bytes, n);
+}
+
+static bool add_code_sections(struct making *m)
+{
+	bool ok = true;
+	for (size_t i = 0; i < m->code.n && ok; i++) {
+		const struct code *c = &m->code.p[i];
+		bool is_there = !kernel_is_gone(m->kernel, c->name) && c->size != UNKNOWN_SIZE;
+		ok = add_memory(m, c->name, SHF_EXECINSTR, c->at, c->size, is_there);
+	}
+	return ok;
+}
+
+static bool add_tables(struct making *m)
+{
+	bool ok = true;
+	for (size_t i = 0; i < N_BOUNDS && ok; i++) {
+		uint64_t start = m->bounds[i].start, stop = m->bounds[i].stop;
+		if (bounds[i].section && start && stop > start)
+			ok = add_memory(m, bounds[i].section, 0, start, stop - start, true);
+	}
+	return ok;
+}
+
+/* As the compiler writes it: readers ask whether all code is GCC's. */
+static bool add_comment(struct making *m)
+{
+	static const char comment[] = "GCC: (the compiler that /proc/version names)";
+	const Elf64_Shdr header = {.sh_type = SHT_PROGBITS};
+	return !kernel_is_of_gcc(m->kernel) ||
+	       add_bytes(m, ".comment", header, comment, sizeof(comment));
+}
+
+static bool add_mark(struct making *m)
+{
+	const Elf64_Shdr header = {.sh_type = SHT_PROGBITS};
+	return !m->has_memory || add_bytes(m, ELF_RUNNING_SECTION, header, "", 1);
+}
+
 static bool add_sections(struct making *m)
 {
-	bool ok = add_header(m, "", (Elf64_Shdr){0});
-	for (size_t i = 0; i < m->code.n && ok; i++)
-		ok = add_header(m, m->code.p[i].name,
-				(Elf64_Shdr){.sh_type = SHT_NOBITS,
-					     .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-					     .sh_addr = m->code.p[i].at,
-					     .sh_size = m->code.p[i].size});
-	return ok && add_note(m);
+	return add_header(m, "", (Elf64_Shdr){0}) && add_code_sections(m) && add_tables(m) &&
+	       add_comment(m) && add_mark(m) && add_note(m);
 }
 
 static bool add_symbols(struct making *m)
@@ -210,7 +313,10 @@ static bool finish(struct making *m)
 static int write_image(struct making *m, struct cairn_err *err)
 {
 	static const uint8_t head[sizeof(Elf64_Ehdr)];
-	bool ok = (m->kernel->module ? add_module_code(m) : add_kernel_code(m)) &&
+	SCOPE_FREE char *path = kernel_path(m->kernel, "proc/kcore");
+	SCOPE_CLOSE int core = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	kcore_open(&m->core, core);
+	bool ok = path && (m->kernel->module ? add_module_code(m) : add_kernel_code(m)) &&
 		  VEC_APPEND(&m->out->v, head, sizeof(head)) && add_sections(m) && add_symbols(m) &&
 		  finish(m);
 	return ok ? 0 : err_nomem(err, "the symbols of a kernel");

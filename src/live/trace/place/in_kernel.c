@@ -155,7 +155,8 @@ bool in_kernel_plan(const struct trace_probe *p, const struct cairn_site *site, 
 	planned->pub.site = site;
 	planned->pub.at = site->at;
 	planned->pub.off = site->off;
-	if (site->hazard != CAIRN_HAZARD_NONE)
+	/* Where code could not be read, the kernel looks at it: it refuses what it may not probe. */
+	if (site->hazard != CAIRN_HAZARD_NONE && site->hazard != CAIRN_HAZARD_NOT_CHECKED)
 		planned->pub.refused = cairn_hazard_text(site->hazard);
 	else if (site->count_caveats & CAIRN_COUNT_NO_ENTRY && !best_effort)
 		planned->pub.refused = cairn_count_caveat_text(CAIRN_COUNT_NO_ENTRY);
