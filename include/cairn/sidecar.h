@@ -214,7 +214,8 @@ struct cairn_sidecar_btf_hash {
  * False: it describes no kernel, the file that it was made of had no .BTF, or a .BTF.base, or an
  * older version of the library made it. cairn_kernel_bind() compares it. Cost: none. Threads: any.
  */
-bool cairn_sidecar_kernel_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf_hash *ret);
+bool cairn_sidecar_kernel_btf(const struct cairn_sidecar *sidecar,
+			      struct cairn_sidecar_btf_hash *ret);
 
 /*
  * Units that were left out when it was made, because they are damaged: the sidecar has only symbols
