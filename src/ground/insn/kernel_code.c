@@ -20,8 +20,7 @@
  *
  * Distances are signed, from the place where they are stored. Alternatives are applied when the
  * kernel starts: after the first instruction, the code in memory has other bytes than the file, so
- * a later one may be the middle of another. Entries of alternatives have 14 bytes from Linux 6.3
- * on. Nothing says which, but with the other size most distances lead nowhere.
+ * a later one may be the middle of another.
  *
  * Probes of perf and tracefs are refused in functions that ftrace does not trace, too, unless the
  * kernel was built with CONFIG_KPROBE_EVENTS_ON_NOTRACE: such a function has no call of ftrace. For
@@ -44,14 +43,13 @@
 #include "elf/functions.h"
 #include "insn/insn.h"
 #include "insn/kernel_ftrace.h"
+#include "insn/kernel_tables.h"
 
 enum {
 	BLACKLIST_ENTRY = 8,
 	JUMP_ENTRY = 16,
 	CALL_ENTRY = 8,
 	CALL_BYTES = 5,
-	ALT_ENTRY = 12,
-	ALT_ENTRY_FLAGS = 14,
 	/* The longest of a piece: lengths of alternatives have a byte. */
 	PIECE_MAX = 255,
 	/* Code without a name, after a function. */
@@ -65,11 +63,6 @@ struct range {
 
 struct ranges {
 	VEC(struct range) v;
-};
-
-/* Code that was asked for last. */
-struct known_code {
-	uint64_t lo, hi;
 };
 
 struct kernel_code {
@@ -86,19 +79,11 @@ struct making {
 	const struct functions_around *around; /* NULL: all is wanted */
 	struct kernel_code *code;
 	struct ftrace_calls calls;
-	struct known_code known[2]; /* of alternatives, and of what replaces it */
-};
-
-/* ---- bounds ---- */
-
-struct bound {
-	const char *start, *stop; /* symbols of a kernel */
-	const char *section;      /* of a module */
 };
 
 enum { NOINSTR, KPROBES, ENTRY, BLACKLIST, JUMPS, CALLS, MCOUNT, ALTERNATIVES, N_BOUNDS };
 
-static const struct bound bounds[N_BOUNDS] = {
+static const struct kernel_bound bounds[N_BOUNDS] = {
 	[NOINSTR] = {"__noinstr_text_start", "__noinstr_text_end", ".noinstr.text"},
 	[KPROBES] = {"__kprobes_text_start", "__kprobes_text_end", ".kprobes.text"},
 	[ENTRY] = {"__entry_text_start", "__entry_text_end", ".entry.text"},
@@ -108,34 +93,6 @@ static const struct bound bounds[N_BOUNDS] = {
 	[MCOUNT] = {"__start_mcount_loc", "__stop_mcount_loc", "__mcount_loc"},
 	[ALTERNATIVES] = {"__alt_instructions", "__alt_instructions_end", ".altinstructions"},
 };
-
-struct area {
-	uint64_t lo, hi; /* equal: there is none */
-};
-
-/* The linker script makes them, without a type; all begin so. */
-static void see_symbol(void *ctx, const struct elf_symbol *s)
-{
-	struct area *areas = ctx;
-	if (s->name[0] != '_' || s->name[1] != '_')
-		return;
-	for (int i = 0; i < N_BOUNDS; i++) {
-		if (!strcmp(s->name, bounds[i].start))
-			areas[i].lo = s->at.v;
-		else if (!strcmp(s->name, bounds[i].stop))
-			areas[i].hi = s->at.v;
-	}
-}
-
-static void find_in_module(struct making *m, struct area areas[static N_BOUNDS])
-{
-	for (size_t k = 0; k < elf_n_sections(m->elf); k++) {
-		const struct elf_section *s = elf_section_at(m->elf, k);
-		for (int i = 0; i < N_BOUNDS; i++)
-			if (s->flags & SHF_ALLOC && !strcmp(s->name, bounds[i].section))
-				areas[i] = (struct area){s->addr.v, s->addr.v + s->size};
-	}
-}
 
 /* ---- ranges ---- */
 
@@ -180,27 +137,6 @@ static bool is_wanted(const struct making *m, uint64_t at)
 
 /* ---- tables ---- */
 
-/* The bytes at [lo, hi): 1. 0 where the file has none, or damaged ones; -ENOMEM. */
-static int bytes_at(struct making *m, const struct area *a, struct cursor_src *src,
-		    struct cursor *ret)
-{
-	for (size_t i = 0; i < elf_n_sections(m->elf); i++) {
-		const struct elf_section *s = elf_section_at(m->elf, i);
-		if (!(s->flags & SHF_ALLOC) || a->lo < s->addr.v || a->hi <= a->lo ||
-		    a->hi - s->addr.v > s->size)
-			continue;
-		int rc = elf_section_bytes(m->elf, i, &s, NULL);
-		if (rc == -ENOMEM)
-			return rc;
-		if (rc < 0 || !s->data)
-			continue;
-		*src = s->src;
-		*ret = cursor_of(src, s->data + (a->lo - s->addr.v), a->hi - a->lo, false, NULL);
-		return 1;
-	}
-	return 0;
-}
-
 /* A kernel knows no sizes: code without a name belongs to the function before it. */
 static uint64_t end_of_function(const struct making *m, uint64_t at)
 {
@@ -224,26 +160,15 @@ static int see_blacklist(struct making *m, struct cursor *c)
 	return rc;
 }
 
-/* A nop or a jump, of 2 or 5 bytes. */
-static uint64_t jump_size(struct making *m, uint64_t at)
-{
-	const uint8_t *code;
-	size_t n;
-	if (!elf_code_at(m->elf, (struct cairn_vaddr){at}, &code, &n) || !n)
-		return 0;
-	if (code[0] == 0x66 || code[0] == 0xeb)
-		return 2;
-	return code[0] == 0xe9 || code[0] == 0x0f ? 5 : 1;
-}
-
 static int see_jumps(struct making *m, struct cursor *c, uint64_t base)
 {
 	int rc = 0;
 	for (uint64_t at = base; cur_left(c) >= JUMP_ENTRY && rc >= 0; at += JUMP_ENTRY) {
-		uint64_t code = at + (uint64_t)(int64_t)(int32_t)cur_u32(c);
+		uint64_t code = kernel_table_distance(c, at);
 		cur_skip(c, JUMP_ENTRY - 4);
 		if (is_wanted(m, code))
-			rc = add(&m->code->pieces, code, code + jump_size(m, code),
+			rc = add(&m->code->pieces, code,
+				 code + kernel_jump_label_bytes(m->elf, code),
 				 CAIRN_HAZARD_JUMP_LABEL);
 	}
 	return rc;
@@ -253,7 +178,7 @@ static int see_calls(struct making *m, struct cursor *c, uint64_t base)
 {
 	int rc = 0;
 	for (uint64_t at = base; cur_left(c) >= CALL_ENTRY && rc >= 0; at += CALL_ENTRY) {
-		uint64_t code = at + (uint64_t)(int64_t)(int32_t)cur_u32(c);
+		uint64_t code = kernel_table_distance(c, at);
 		cur_skip(c, CALL_ENTRY - 4);
 		if (is_wanted(m, code))
 			rc = add(&m->code->pieces, code, code + CALL_BYTES,
@@ -262,71 +187,21 @@ static int see_calls(struct making *m, struct cursor *c, uint64_t base)
 	return rc;
 }
 
-/* ---- alternatives ---- */
-
-struct alternative {
-	uint64_t code, with;
-	uint8_t n, n_with;
-};
-
-static struct alternative alternative_at(struct cursor *c, uint64_t at, size_t size)
+/* The first instruction is where it was. */
+static int see_alternative(void *ctx, const struct kernel_alternative *a)
 {
-	struct alternative a;
-	a.code = at + (uint64_t)(int64_t)(int32_t)cur_u32(c);
-	a.with = at + 4 + (uint64_t)(int64_t)(int32_t)cur_u32(c);
-	cur_skip(c, size - 10);
-	a.n = cur_u8(c);
-	a.n_with = cur_u8(c);
-	return a;
-}
+	struct making *m = ctx;
 
-/* The code of a kernel is in few sections, and that of two tables alternates. */
-static bool is_in_code(const struct making *m, struct known_code *known, uint64_t at, uint64_t n)
-{
-	const uint8_t *code;
-	uint64_t left;
-	if (at < known->lo || at >= known->hi) {
-		if (!elf_is_code(m->elf, (struct cairn_vaddr){at}, &code, &left))
-			return false;
-		*known = (struct known_code){at, at + left};
-	}
-	return n <= known->hi - at;
-}
-
-static bool is_size(struct making *m, struct cursor c, uint64_t base, size_t size)
-{
-	if (!cur_left(&c) || cur_left(&c) % size)
-		return false;
-	for (uint64_t at = base; cur_left(&c); at += size) {
-		struct alternative a = alternative_at(&c, at, size);
-		if (!a.n || a.n_with > a.n || !is_in_code(m, &m->known[0], a.code, a.n) ||
-		    (a.n_with && !is_in_code(m, &m->known[1], a.with, a.n_with)))
-			return false;
-	}
-	return true;
-}
-
-static int see_alternatives(struct making *m, struct cursor *c, uint64_t base)
-{
-	size_t size = is_size(m, *c, base, ALT_ENTRY) ? ALT_ENTRY : ALT_ENTRY_FLAGS;
-	int rc = 0;
-	if (size == ALT_ENTRY_FLAGS && !is_size(m, *c, base, size))
+	if (!is_wanted(m, a->code))
 		return 0;
-	for (uint64_t at = base; cur_left(c) && rc >= 0; at += size) {
-		struct alternative a = alternative_at(c, at, size);
-		/* The first instruction is where it was. */
-		if (is_wanted(m, a.code))
-			rc = add(&m->code->pieces, a.code + 1, a.code + a.n,
-				 CAIRN_HAZARD_ALTERNATIVE);
-	}
-	return rc;
+	return add(&m->code->pieces, a->code + 1, a->code + a->n, CAIRN_HAZARD_ALTERNATIVE);
 }
 
-static int see_table(struct making *m, int which, const struct area *a)
+static int see_table(struct making *m, int which, const struct kernel_area *a)
 {
 	struct cursor_src src;
 	struct cursor c;
-	int rc = bytes_at(m, a, &src, &c);
+	int rc = kernel_table_open(m->elf, a, &src, &c);
 	if (rc <= 0)
 		return rc;
 	switch (which) {
@@ -339,7 +214,8 @@ static int see_table(struct making *m, int which, const struct area *a)
 	case MCOUNT:
 		return ftrace_calls_read(&m->calls, &c);
 	default:
-		return see_alternatives(m, &c, a->lo);
+		rc = kernel_alternatives_visit(m->elf, c, a->lo, see_alternative, m);
+		return rc < 0 ? rc : 0;
 	}
 }
 
@@ -371,12 +247,8 @@ static int see_silent(struct making *m)
 
 static int see_all(struct making *m, struct cairn_err *err)
 {
-	struct area areas[N_BOUNDS] = {0};
-	int rc = 0;
-	if (cairn_binary_is_relocatable(m->bin))
-		find_in_module(m, areas);
-	else
-		rc = elf_visit_bounds(binary_symbol_file(m->bin), see_symbol, areas, err);
+	struct kernel_area areas[N_BOUNDS] = {0};
+	int rc = kernel_tables_find(m->bin, bounds, N_BOUNDS, areas, err);
 	for (int i = 0; i < N_BOUNDS && rc >= 0; i++) {
 		if (i <= ENTRY)
 			rc = add(&m->code->areas, areas[i].lo, areas[i].hi,
