@@ -51,7 +51,10 @@ static const struct cfg_insn by_flow[] = {
 	[INSN_BRANCH] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
 	[INSN_CALL] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
 	[INSN_CALL_INDIRECT] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
-	[INSN_RETURN] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX},
+	[INSN_RETURN] = {.next = GRAPH_NONE,
+			 .target = GRAPH_NONE,
+			 .order = UINT32_MAX,
+			 .is_return = true},
 	[INSN_TRAP] = {.target = GRAPH_NONE, .order = UINT32_MAX},
 };
 
@@ -522,14 +525,81 @@ static struct cfg *empty_graph(struct cfg *old)
 	return g;
 }
 
+/* ---- edges that instructions do not show ---- */
+
+static int by_from(const void *a, const void *b)
+{
+	const struct cfg_edge *x = a, *y = b;
+
+	return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+				  : (x->to > y->to) - (x->to < y->to);
+}
+
+static int by_to(const void *a, const void *b)
+{
+	const struct cfg_edge *x = a, *y = b;
+
+	return x->to != y->to ? (x->to > y->to) - (x->to < y->to)
+			      : (x->from > y->from) - (x->from < y->from);
+}
+
+/* Jumps with edges are no longer among those that lead anywhere. */
+int cfg_use_edges(struct cfg *g)
+{
+	size_t n = 0;
+
+	if (!g->edges.n)
+		return 0;
+	if (!VEC_RESERVE(&g->edges_to, g->edges.n))
+		return -ENOMEM;
+	qsort(g->edges.p, g->edges.n, sizeof(*g->edges.p), by_from);
+	memcpy(g->edges_to.p, g->edges.p, g->edges.n * sizeof(*g->edges.p));
+	g->edges_to.n = g->edges.n;
+	qsort(g->edges_to.p, g->edges_to.n, sizeof(*g->edges_to.p), by_to);
+	for (size_t i = 0; i < g->indirect.n; i++)
+		if (!cfg_is_known_jump(g, g->indirect.p[i]))
+			g->indirect.p[n++] = g->indirect.p[i];
+	g->indirect.n = n;
+	return 0;
+}
+
+int cfg_add_edge(struct cfg *g, uint32_t from, uint32_t to)
+{
+	struct cfg_insn *insn = &g->v.p[from];
+
+	insn->is_nop = false;
+	if (insn->is_indirect || insn->next == to)
+		return 0;
+	insn->has_edges = true;
+	g->v.p[to].is_target = true;
+	return VEC_ADD(&g->edges, ((struct cfg_edge){.from = from, .to = to})) ? 0 : -ENOMEM;
+}
+
+static int change_nothing(void *ctx, struct cfg *g)
+{
+	(void)ctx;
+	(void)g;
+	return 0;
+}
+
 int cfg_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
 	    struct cfg **ret)
+{
+	return cfg_new_changed(code, function, entry, change_nothing, NULL, ret);
+}
+
+int cfg_new_changed(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
+		    int (*change)(void *ctx, struct cfg *g), void *ctx, struct cfg **ret)
 {
 	struct cfg *g = empty_graph(*ret);
 	*ret = NULL;
 	if (!g)
 		return -ENOMEM;
 	int rc = code_visit_runs(code, function, add_run, g);
+	if (!rc)
+		rc = change(ctx, g);
+	if (!rc)
+		rc = cfg_use_edges(g);
 	if (!rc)
 		rc = finish(g, entry);
 	if (!rc)

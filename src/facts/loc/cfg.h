@@ -34,6 +34,11 @@ struct cfg_insn {
 	/* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
 	bool only_moves;
 	bool is_orphan; /* one of cfg.orphans */
+	bool is_return;
+	/* By cfg_new_changed(): */
+	bool has_edges;      /* it leads to the targets of cfg.edges, too */
+	bool is_end;         /* control does not go on, and does not leave the function either */
+	bool goes_elsewhere; /* it may leave the function, or where it leads is not known */
 	/* Once is_loops_known: */
 	bool is_in_loop; /* something leads from it to it again */
 	bool is_reached; /* from the entry */
@@ -65,7 +70,7 @@ struct cfg {
 	/* no known path reaches them: targets of indirect jumps, landing pads */
 	VEC(uint32_t) orphans;
 	VEC(uint32_t) indirect; /* the indirect jumps, without those that have edges */
-	/* cfg_find_tables(): of indirect jumps, by both ends */
+	/* cfg_find_tables(): of indirect jumps, by both ends; and of cfg_new_changed() */
 	VEC(struct cfg_edge) edges, edges_to;
 	VEC(struct cfg_call) calls; /* direct ones, in order of address */
 	/*
@@ -106,6 +111,23 @@ struct cfg {
  */
 int cfg_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
 	    struct cfg **ret);
+
+/*
+ * cfg_new_changed - the same of code whose instructions do not show all edges
+ *
+ * @change  called when the instructions are there, and before anything is concluded from them. It
+ *          may change their flags, end them (next, is_end: adds them to cfg.ends), and call
+ *          cfg_add_edge(). Returns 0 or -ENOMEM.
+ */
+int cfg_new_changed(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry,
+		    int (*change)(void *ctx, struct cfg *g), void *ctx, struct cfg **ret);
+
+/* An edge for cfg_new_changed(). It adds none to an indirect jump. Returns 0 or -ENOMEM. */
+int cfg_add_edge(struct cfg *g, uint32_t from, uint32_t to);
+
+/* After cfg.edges changed: both orders of them. Returns 0 or -ENOMEM. */
+int cfg_use_edges(struct cfg *g);
+
 void cfg_free(struct cfg *g);
 
 /*
@@ -193,7 +215,8 @@ static inline uint32_t cfg_next(const struct cfg *g, uint32_t i, uint32_t *k)
 		return insn->next;
 	if (*k == 1 && (*k = 2, insn->target != GRAPH_NONE))
 		return insn->target;
-	return insn->is_indirect ? cfg_indirect_target(g, i, (*k)++ - 2) : GRAPH_NONE;
+	return insn->is_indirect || insn->has_edges ? cfg_indirect_target(g, i, (*k)++ - 2)
+						    : GRAPH_NONE;
 }
 
 /* cfg_before - the predecessors of an instruction, one by one, as cfg_next() */

@@ -375,42 +375,6 @@ static void add_edges(struct tables *t, const struct table *table)
 
 /* ---- all of them ---- */
 
-static int by_from(const void *a, const void *b)
-{
-	const struct cfg_edge *x = a, *y = b;
-
-	return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
-				  : (x->to > y->to) - (x->to < y->to);
-}
-
-static int by_to(const void *a, const void *b)
-{
-	const struct cfg_edge *x = a, *y = b;
-
-	return x->to != y->to ? (x->to > y->to) - (x->to < y->to)
-			      : (x->from > y->from) - (x->from < y->from);
-}
-
-/* The edges in both orders; jumps with edges are no longer among those that lead anywhere. */
-static int use_edges(struct cfg *g)
-{
-	size_t n = 0;
-
-	if (!g->edges.n)
-		return 0;
-	if (!VEC_RESERVE(&g->edges_to, g->edges.n))
-		return -ENOMEM;
-	qsort(g->edges.p, g->edges.n, sizeof(*g->edges.p), by_from);
-	memcpy(g->edges_to.p, g->edges.p, g->edges.n * sizeof(*g->edges.p));
-	g->edges_to.n = g->edges.n;
-	qsort(g->edges_to.p, g->edges_to.n, sizeof(*g->edges_to.p), by_to);
-	for (size_t i = 0; i < g->indirect.n; i++)
-		if (!cfg_is_known_jump(g, g->indirect.p[i]))
-			g->indirect.p[n++] = g->indirect.p[i];
-	g->indirect.n = n;
-	return 0;
-}
-
 int cfg_find_tables(const struct elf *code, struct cfg *g)
 {
 	struct tables t = {.code = code, .g = g};
@@ -426,5 +390,5 @@ int cfg_find_tables(const struct elf *code, struct cfg *g)
 	VEC_FREE(&t.v);
 	VEC_FREE(&t.todo);
 	free(t.seen);
-	return t.rc ? t.rc : use_edges(g);
+	return t.rc ? t.rc : cfg_use_edges(g);
 }

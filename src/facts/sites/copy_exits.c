@@ -33,6 +33,9 @@
  *    without passing the site. It may lead to where a call of setjmp() returns; to where any call
  *    returns whose function is not known, or was not made by a compiler; and to a label whose
  *    address is taken, as by __builtin_setjmp().
+ *
+ * In a kernel, the paths that its file does not show are known from its tables (kernel_paths.h). It
+ * has no longjmp(). An entry is left behind there if the kernel does not tell of an exit.
  */
 #include "sites/copy_exits.h"
 
@@ -48,6 +51,7 @@
 #include "elf/imports.h"
 #include "insn/insn.h"
 #include "loc/cfg.h"
+#include "sites/kernel_paths.h"
 #include "sites/provider.h"
 #include "sites/site.h"
 
@@ -66,6 +70,8 @@ enum {
 
 enum {
 	EXITS_MAX = 64,
+	/* Jump labels after each other. */
+	LABELS_MAX = 64,
 	/* Instructions of line 0, after an exit. */
 	TAIL_MAX = 32,
 };
@@ -90,9 +96,10 @@ struct copy_ends {
 	struct map callees; /* by address: 1 for functions that return twice; 0 for other imports */
 	bool has_callees;
 	const struct functions *functions;
+	struct kernel_paths *kernel; /* NULL: of a program, or its tables are not understood */
 	/* The search in progress. */
 	struct arena *arena;
-	uint32_t site;
+	uint32_t site, n_passed;
 	const char *why;
 	int rc;
 };
@@ -108,6 +115,11 @@ int copy_ends_new(struct cairn_sites *sites, struct copy_ends **ret)
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->env = env;
+	if (env.kernel && kernel_paths_new(env.bin, &(*ret)->kernel) == -ENOMEM) {
+		copy_ends_free(*ret);
+		*ret = NULL;
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -121,6 +133,7 @@ void copy_ends_free(struct copy_ends *e)
 	VEC_FREE(&e->own);
 	VEC_FREE(&e->exits);
 	map_fini(&e->callees);
+	kernel_paths_free(e->kernel);
 	free(e);
 }
 
@@ -195,6 +208,14 @@ static bool may_land(const struct copy_ends *e)
 	return false;
 }
 
+static int make_graph(struct copy_ends *e)
+{
+	if (!e->kernel)
+		return cfg_new(e->env.code, &e->function, e->entry, &e->g);
+	return cfg_new_changed(e->env.code, &e->function, e->entry, kernel_paths_change, e->kernel,
+			       &e->g);
+}
+
 static int enter_container(struct copy_ends *e, uint64_t body)
 {
 	if (e->body == body)
@@ -206,8 +227,7 @@ static int enter_container(struct copy_ends *e, uint64_t body)
 		e->g = NULL;
 		return 0;
 	}
-	if (cfg_new(e->env.code, &e->function, e->entry, &e->g) < 0 ||
-	    (!e->has_callees && find_callees(e) < 0))
+	if (make_graph(e) < 0 || (!e->has_callees && find_callees(e) < 0))
 		return -ENOMEM;
 	if (e->g && (cfg_find_tables(e->env.code, e->g) < 0 || cfg_number(e->g) < 0))
 		return -ENOMEM;
@@ -291,9 +311,17 @@ static void mark_around(struct copy_ends *e)
 
 	if (g->entry != e->site)
 		spread(e, g->entry, AROUND);
-	for (size_t i = 0; i < g->orphans.n && (g->indirect.n || e->may_land); i++)
+	for (size_t i = 0; i < g->orphans.n && (g->indirect.n || e->may_land || e->kernel); i++)
 		if (g->orphans.p[i] != e->site)
 			spread(e, g->orphans.p[i], AROUND);
+}
+
+/* Code of the copy that nothing leads to, as far as is known: then something else does. */
+static void check_reached(struct copy_ends *e)
+{
+	for (size_t n = 0; n < e->own.n && !is_done(e); n++)
+		if (e->g->v.p[e->own.p[n]].order == UINT32_MAX)
+			refuse_at(e, "nothing known leads to its code", e->own.p[n]);
 }
 
 /* Instructions have falling order in by_order: successors without loops come first. */
@@ -393,6 +421,27 @@ static void check_gap(struct copy_ends *e, uint32_t i)
 
 /* ---- exits ---- */
 
+static void add_exit(struct copy_ends *e, uint32_t i);
+
+/*
+ * No probe can be set on a jump label of the kernel, which does nothing but lead on. So the call
+ * ends at the next instructions. Returns whether it is one.
+ */
+static bool pass_label(struct copy_ends *e, uint32_t i)
+{
+	const struct cfg_insn *insn = &e->g->v.p[i];
+	uint32_t k = 0, s;
+
+	if (!e->kernel || !insn->has_edges || i == e->site || e->n_passed == LABELS_MAX ||
+	    cairn_hazard_at(e->env.bin, (struct cairn_vaddr){insn->at}, false) !=
+		    CAIRN_HAZARD_JUMP_LABEL)
+		return false;
+	e->n_passed++;
+	while (!is_done(e) && (s = cfg_next(e->g, i, &k)) != GRAPH_NONE)
+		add_exit(e, s);
+	return true;
+}
+
 static void add_exit(struct copy_ends *e, uint32_t i)
 {
 	const struct cfg *g = e->g;
@@ -402,6 +451,8 @@ static void add_exit(struct copy_ends *e, uint32_t i)
 		i = g->v.p[i].next;
 	if (i == e->site)
 		refuse_at(e, "its end leads to its beginning again,", i);
+	if (pass_label(e, i))
+		return;
 	for (size_t k = 0; k < e->exits.n; k++)
 		if (e->exits.p[k] == i)
 			return;
@@ -415,14 +466,10 @@ static void add_exit(struct copy_ends *e, uint32_t i)
 static void add_end(struct copy_ends *e, uint32_t i)
 {
 	const struct cfg_insn *insn = &e->g->v.p[i];
-	struct insn_step step;
-	const uint8_t *code;
-	size_t n;
 
-	if (insn->is_call)
+	if (insn->is_call || insn->is_end)
 		return;
-	if (elf_code_at(e->env.code, (struct cairn_vaddr){insn->at}, &code, &n) &&
-	    insn_step(code, n, insn->at, &step) && step.flow == INSN_RETURN)
+	if (insn->is_return)
 		add_exit(e, i);
 	else
 		refuse_at(e, "its code is not known after the instruction", i);
@@ -436,11 +483,12 @@ static void leave_by(struct copy_ends *e, uint32_t i)
 	check_gap(e, i);
 	if (insn->is_indirect && !cfg_is_known_jump(e->g, i))
 		refuse_at(e, "it has a jump whose targets are not known,", i);
-	else if (insn->is_branch && insn->target == GRAPH_NONE)
+	else if ((insn->is_branch && insn->target == GRAPH_NONE) || insn->goes_elsewhere)
 		refuse_at(e, "it goes on in another function by the jump", i);
 	else if ((insn->is_call && e->may_land) || e->may_land_anywhere)
 		refuse(e, "an exception may be caught in the function around it");
-	else if (!insn->is_indirect && insn->next == GRAPH_NONE && insn->target == GRAPH_NONE)
+	else if (!insn->is_indirect && insn->next == GRAPH_NONE && insn->target == GRAPH_NONE &&
+		 !insn->has_edges)
 		add_end(e, i);
 	while (!is_done(e) && (s = cfg_next(e->g, i, &k)) != GRAPH_NONE)
 		if (s == e->site || !is_inside(e, s))
@@ -449,7 +497,7 @@ static void leave_by(struct copy_ends *e, uint32_t i)
 
 static void find_exits(struct copy_ends *e)
 {
-	e->exits.n = 0;
+	e->exits.n = e->n_passed = 0;
 	for (uint32_t i = 0; i < e->g->v.n && !is_done(e); i++)
 		if (is_inside(e, i))
 			leave_by(e, i);
@@ -631,7 +679,9 @@ static void check_shared(struct copy_ends *e, struct copy_exits *ret)
 	ret->container = e->entry;
 	if (ret->is_shared)
 		check_probe(e, e->entry.v, true);
-	check_longjmp(e);
+	/* The kernel has none. */
+	if (!e->kernel)
+		check_longjmp(e);
 }
 
 static void hand_out(struct copy_ends *e, struct copy_exits *ret)
@@ -668,7 +718,9 @@ static bool has_several_sites(const struct cairn_function *f, const struct cairn
 static void check_site(struct copy_ends *e, const struct cairn_function *f,
 		       const struct cairn_site *site)
 {
-	if (site->count_caveats & CAVEATS)
+	if (e->env.kernel && !e->kernel)
+		refuse(e, "the tables by which the kernel changes its code are not known");
+	else if (site->count_caveats & CAVEATS)
 		refuse(e, cairn_count_caveat_text(site->count_caveats & CAVEATS &
 						  -(site->count_caveats & CAVEATS)));
 	else if (has_several_sites(f, site))
@@ -698,6 +750,8 @@ static void search(struct copy_ends *e)
 	e->marks[e->site] |= SITE;
 	mark_around(e);
 	spread(e, e->site, REACHED);
+	if (e->kernel)
+		check_reached(e);
 	mark_ahead(e);
 	mark_inside(e);
 	if (!is_done(e))

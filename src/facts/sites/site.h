@@ -23,6 +23,7 @@
  *	entry_rows.c       the line rows at which duplicated code is entered
  *	copy_code.c        the instructions of a copy
  *	copy_exits.c       where control leaves a copy
+ *	kernel_paths.c     paths in the kernel that its file does not show
  *	batch.c            sites of many functions, without types
  *	copies.c           all sites of all functions, for callers that write them down
  *
