@@ -111,7 +111,10 @@ struct trace_site {
 	 */
 	const struct trace_copy *copy;
 	const char *no_end;
-	/* If by_exits, or a copy: file offsets of the instructions by which the call is left. */
+	/*
+	 * If by_exits, or a copy: file offsets of the instructions by which the call is left; of the
+	 * kernel, addresses.
+	 */
 	uint32_t n_exits;
 	const uint64_t *exits;
 };

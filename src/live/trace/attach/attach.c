@@ -52,6 +52,12 @@ struct group {
 
 static enum link_role role_of(const struct group *g)
 {
+	static const enum link_role of_copies[] = {[OF_SITES] = LINK_OF_COPIES,
+						   [OF_EXITS] = LINK_OF_COPY_EXITS,
+						   [OF_RESETS] = LINK_OF_COPY_RESETS};
+
+	if (g->follows == LINKS_FOLLOW_COPIES)
+		return of_copies[g->of];
 	if (g->moment == LINK_AT_RETURN)
 		return LINK_OF_RETURNS;
 	return g->follows == LINKS_FOLLOW_RETURNS ? LINK_OF_ENTRIES : LINK_OF_HITS;
@@ -376,7 +382,10 @@ int links_attach(struct cairn_trace *t, struct trace_links *l, struct cairn_err 
 	return e;
 }
 
-/* A hit that is missed at an entry is missed by both of its links. */
+/*
+ * A hit that is missed at an entry is missed by both of its links. The exits of a copy are not those
+ * of its entries: a call that is missed as a whole counts as both.
+ */
 struct links_missed links_missed(const struct trace_links *l)
 {
 	struct links_missed m = l->missed;
@@ -386,7 +395,8 @@ struct links_missed links_missed(const struct trace_links *l)
 		m.is_unknown |= !link_kernel_missed(l->fds.p[i], &one);
 		n[l->roles.p[i]] += one;
 	}
-	m.hits += n[LINK_OF_HITS] + n[LINK_OF_ENTRIES];
+	m.hits += n[LINK_OF_HITS] + n[LINK_OF_ENTRIES] + n[LINK_OF_COPIES];
+	m.returns += n[LINK_OF_COPY_EXITS];
 	if (n[LINK_OF_RETURNS] > n[LINK_OF_ENTRIES])
 		m.returns += n[LINK_OF_RETURNS] - n[LINK_OF_ENTRIES];
 	return m;

@@ -32,17 +32,28 @@ static const char *no_end(struct cairn_trace *t, const char *why)
 	return arena_printf(&t->arena, "where the inlined copy ends is not known: %s", why);
 }
 
+/* Where a probe on an instruction is set: in the file, or in the kernel that runs. */
+static bool place_of(const struct trace_file *f, struct cairn_vaddr at, uint64_t *ret)
+{
+	struct cairn_foff off;
+
+	if (f->kernel)
+		return cairn_kernel_address(f->kernel, at, ret);
+	if (!cairn_binary_foff(f->bin, at, &off))
+		return false;
+	*ret = off.v;
+	return true;
+}
+
 /* False: an address that is not in the file, or no memory. */
 static bool take_exits(struct cairn_trace *t, const struct trace_probe *p,
 		       const struct copy_exits *from, struct trace_copy *copy, uint64_t *offsets)
 {
 	uint32_t *frames = arena_array(&t->arena, from->n, sizeof(*frames));
-	struct cairn_foff off;
 
 	for (uint32_t i = 0; frames && i < from->n; i++) {
-		if (!cairn_binary_foff(p->file->bin, from->p[i].at, &off))
+		if (!place_of(p->file, from->p[i].at, &offsets[i]))
 			return false;
-		offsets[i] = off.v;
 		frames[i] = frame_bits(from->p[i].frame);
 	}
 	copy->exit_frames = frames;
@@ -50,10 +61,7 @@ static bool take_exits(struct cairn_trace *t, const struct trace_probe *p,
 	copy->has_reset = from->is_shared;
 	if (!from->is_shared)
 		return frames;
-	if (!cairn_binary_foff(p->file->bin, from->container, &off))
-		return false;
-	copy->reset = off.v;
-	return frames;
+	return place_of(p->file, from->container, &copy->reset) && frames;
 }
 
 const char copies_no_result[] = "an inlined copy leaves its result where no convention says";
@@ -105,9 +113,7 @@ int copies_plan_site(struct cairn_trace *t, const struct trace_probe *p, struct 
 	if (!p->returns->has_duration || t->opts.shows_calls || site->pub.refused ||
 	    site->pub.site->kind != CAIRN_SITE_INLINED)
 		return 0;
-	if (p->file->kernel)
-		why = "calls of copies in the kernel are not followed yet";
-	else if (find_exits(t, p, site, &exits, &why) < 0)
+	if (find_exits(t, p, site, &exits, &why) < 0)
 		return err_nomem(err, "the exits of a copy");
 	if (!why)
 		return follow(t, p, site, &exits, err);

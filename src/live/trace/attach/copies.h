@@ -16,7 +16,7 @@ struct trace_copy {
 	uint32_t entry_frame;
 	const uint32_t *exit_frames; /* at each exit */
 	bool has_reset;              /* a probe at the beginning of that function */
-	uint64_t reset;              /* in the file */
+	uint64_t reset;              /* in the file, or of the kernel its address */
 };
 
 /*

@@ -6,6 +6,6 @@
 #include "trace/trace.h"
 
 /* Why such calls cannot be followed; NULL: they can. */
-const char *kernel_returns_refused(const struct cairn_trace *t, const struct cairn_function *f);
+const char *kernel_returns_refused(const struct cairn_function *f);
 
 #endif

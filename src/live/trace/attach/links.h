@@ -10,6 +10,9 @@ enum link_role {
 	LINK_OF_HITS,
 	LINK_OF_ENTRIES, /* of functions that have a link for returns, too */
 	LINK_OF_RETURNS,
+	LINK_OF_COPIES,      /* their entries */
+	LINK_OF_COPY_EXITS,  /* those that are missed are returns */
+	LINK_OF_COPY_RESETS, /* no hits of anything */
 	LINK_N_ROLES
 };
 

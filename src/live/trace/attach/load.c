@@ -651,7 +651,8 @@ static int check_stacks(const struct cairn_trace *t, const struct trace_kernel *
 {
 	for (size_t i = 0; i < t->probes.n && !k->links.has_sessions; i++) {
 		const struct trace_probe *p = t->probes.p[i];
-		if (links_follow(p) == LINKS_FOLLOW_RETURNS && returns_has_stacks(p->file))
+		if (!p->file->kernel && links_follow(p) == LINKS_FOLLOW_RETURNS &&
+		    returns_has_stacks(p->file))
 			return err_set(err, -EOPNOTSUPP,
 				       "%s: %s uses several stacks in a thread, and a return probe "
 				       "could end it; only uprobe_session (Linux 6.13) can follow "

@@ -161,7 +161,7 @@ const char *returns_refused(struct cairn_trace *t, struct trace_probe *p)
 	if (p->text->kind != PROBE_OF_FUNCTION)
 		return "the probe is on an instruction, and only a function returns";
 	if (p->file->kernel)
-		return kernel_returns_refused(t, f);
+		return kernel_returns_refused(f);
 	if (e && is_go(e))
 		return "Go moves its stacks during a call";
 	p->by_exits = is_mangled(f->linkage_name) || is_mangled(f->name) || strstr(f->name, "::") ||

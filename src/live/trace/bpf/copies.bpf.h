@@ -70,8 +70,14 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 	static __noinline int enter_copy_##size(                                                   \
 		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(1);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel) {                                                                   \
+			if (is_kernel_call_followed_##size(w, entry, site, frame))                 \
+				begin_kernel_call_##size(w, entry, site, frame);                   \
+			return 0;                                                                  \
+		}                                                                                  \
+		c = own_calls_##size(1);                                                           \
 		if (!c)                                                                            \
 			count(entry->probe, LOST);                                                 \
 		else if (is_copy_followed_##size(w, entry, site, c, frame))                        \
@@ -81,8 +87,13 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 	SEC("uprobe")                                                                              \
 	int copy_reset_##size(struct pt_regs *ctx)                                                 \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(0);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel) {                                                                   \
+			forget_kernel_call_##size(ctx->rsp, bpf_get_attach_cookie(ctx));           \
+			return 0;                                                                  \
+		}                                                                                  \
+		c = own_calls_##size(0);                                                           \
 		if (c && !is_apart_##size(c, ctx->rsp))                                            \
 			drop_call_##size(c, ctx->rsp, bpf_get_attach_cookie(ctx));                 \
 		return 0;                                                                          \
@@ -90,8 +101,11 @@ static __always_inline __u64 frame_of(const struct run *r, __u64 cookie)
 	/* Its entry was left alone: what is in progress on the other stack stays. */              \
 	static __always_inline int is_exit_followed_##size(__u64 frame)                            \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(0);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel)                                                                     \
+			return 1;                                                                  \
+		c = own_calls_##size(0);                                                           \
 		return c && !is_apart_##size(c, frame);                                            \
 	}
 TRACE_RETURN_CLASSES(COPY_CALLS)
@@ -119,6 +133,8 @@ TRACE_RETURN_CLASSES(COPY_CALLS)
 			note_return(w.run, AT_EXIT);                                               \
 			w.run->m.file[FETCH_FILE_SP] = frame;                                      \
 			record_return_##size(&w, entry, site);                                     \
+			if (of_kernel)                                                             \
+				drop_kernel_call_##size(frame, site);                              \
 		} else if (!is_exit) {                                                             \
 			enter_copy_##size(&w, entry, site, frame);                                 \
 		}                                                                                  \
@@ -163,6 +179,8 @@ TRACE_RETURN_CLASSES(COPY_PROGRAM)
 			note_return(w.run, AT_EXIT);                                               \
 			w.run->m.file[FETCH_FILE_SP] = frame;                                      \
 			add_return_##size(&w, entry, site, slot->record);                          \
+			if (of_kernel)                                                             \
+				drop_kernel_call_##size(frame, site);                              \
 		} else if (!is_exit) {                                                             \
 			enter_copy_##size(&w, entry, site, frame);                                 \
 		}                                                                                  \

@@ -2,8 +2,11 @@
 /*
  * Calls of kernel functions from their entry to their return; part of returns.bpf.h
  *
- *	enter_N  a kprobe at the entry
- *	leave_N  a return probe of the same function
+ *	enter_N       a kprobe at the entry
+ *	leave_N       a return probe of the same function
+ *	copy_enter_N  a kprobe at the site of an inlined copy
+ *	copy_exit_N   kprobes where control leaves the copy
+ *	copy_reset_N  a kprobe at the beginning of the function around the copy
  *
  * Calls of a thread are no stack here: an interrupt has a stack of its own, and calls functions in
  * the middle of the thread's. But every address in the kernel is one place. So a call is found
@@ -17,7 +20,9 @@
  * the table forgets what was used least recently.
  *
  * A function that is called by a jump (a tail call) has the frame of the function that jumped, and
- * another site.
+ * another site. The call of a copy has the frame of the function around it, which no other call has
+ * as long as that one runs: neither an interrupt, which has a stack of its own or goes on below, nor
+ * the thread on another processor.
  */
 #ifndef TRACE_KERNEL_CALLS_BPF_H
 #define TRACE_KERNEL_CALLS_BPF_H
@@ -63,6 +68,18 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
                                                                                                    \
 		return bpf_map_delete_elem(&kernel_calls_##size, &key);                            \
 	}                                                                                          \
+	/* It is over, also where the table cannot be changed now. */                              \
+	static __noinline int forget_kernel_call_##size(__u64 frame, __u32 site)                   \
+	{                                                                                          \
+		struct kernel_call_##size *c = find_kernel_call_##size(frame, site);               \
+                                                                                                   \
+		if (!c)                                                                            \
+			return 0;                                                                  \
+		if (c->call.site != NO_SITE)                                                       \
+			count_of_site(site, UNWOUND);                                              \
+		c->call.site = NO_SITE;                                                            \
+		return drop_kernel_call_##size(frame, site);                                       \
+	}                                                                                          \
 	static __noinline int add_kernel_call_##size(__u64 frame, __u32 site)                      \
 	{                                                                                          \
 		struct kernel_call_key key = {frame, site};                                        \
@@ -102,10 +119,7 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
 	static __always_inline int is_kernel_call_followed_##size(                                 \
 		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
 	{                                                                                          \
-		if (find_kernel_call_##size(frame, site)) {                                        \
-			drop_kernel_call_##size(frame, site);                                      \
-			count(entry->probe, UNWOUND);                                              \
-		}                                                                                  \
+		forget_kernel_call_##size(frame, site);                                            \
 		return is_wanted(w, entry);                                                        \
 	}                                                                                          \
 	static __always_inline int take_kernel_call_##size(struct work *w, __u32 site)             \
@@ -113,8 +127,9 @@ const volatile char no_call[TRACE_KERNEL_CALL_BYTES] = {};
 		struct kernel_call_##size *c =                                                     \
 			find_kernel_call_##size(w->run->m.file[FETCH_FILE_SP], site);              \
                                                                                                    \
-		if (!c)                                                                            \
+		if (!c || c->call.site == NO_SITE)                                                 \
 			return 0;                                                                  \
+		c->call.site = NO_SITE;                                                            \
 		if (c->task != bpf_get_current_task()) {                                           \
 			count_of_site(site, UNWOUND);                                              \
 			return 0;                                                                  \

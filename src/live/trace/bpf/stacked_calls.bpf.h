@@ -15,10 +15,14 @@
 /* enter_call_N() and enter_copy_N() in two parts; the stack is taken between them. */
 #define STACKED_CALLS(size)                                                                        \
 	static __noinline int may_enter_##size(struct work *w,                                     \
-					       const struct trace_site_entry *entry)               \
+					       const struct trace_site_entry *entry, __u32 site)   \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(1);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel)                                                                     \
+			return is_kernel_call_followed_##size(w, entry, site,                      \
+							      w->run->m.file[FETCH_FILE_SP]);      \
+		c = own_calls_##size(1);                                                           \
 		if (c)                                                                             \
 			return is_followed_##size(w, entry, c);                                    \
 		count(entry->probe, LOST);                                                         \
@@ -27,8 +31,11 @@
 	static __noinline int may_enter_copy_##size(                                               \
 		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(1);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
+		if (of_kernel)                                                                     \
+			return is_kernel_call_followed_##size(w, entry, site, frame);              \
+		c = own_calls_##size(1);                                                           \
 		if (c)                                                                             \
 			return is_copy_followed_##size(w, entry, site, c, frame);                  \
 		count(entry->probe, LOST);                                                         \
@@ -37,10 +44,16 @@
 	static __noinline int begin_stacked_##size(                                                \
 		struct work *w, const struct trace_site_entry *entry, __u32 site, __u64 frame)     \
 	{                                                                                          \
-		struct trace_calls_##size *c = own_calls_##size(0);                                \
+		struct trace_calls_##size *c;                                                      \
                                                                                                    \
-		if (!c || begin_call_##size(w, entry, site, c, frame))                             \
-			return 1;                                                                  \
+		if (of_kernel) {                                                                   \
+			if (begin_kernel_call_##size(w, entry, site, frame))                       \
+				return 1;                                                          \
+		} else {                                                                           \
+			c = own_calls_##size(0);                                                   \
+			if (!c || begin_call_##size(w, entry, site, c, frame))                     \
+				return 1;                                                          \
+		}                                                                                  \
 		if (!plan.n_cells)                                                                 \
 			put_stack(w->rec, size, w->run);                                           \
 		return 0;                                                                          \
@@ -48,12 +61,12 @@
 TRACE_RETURN_CLASSES(STACKED_CALLS)
 
 /* The stack of the hit; with the key $caller an inlined copy's is around its site. */
-#define TAKE_STACK(w, entry, site)                                                                 \
+#define TAKE_STACK(ctx, w, entry, site)                                                            \
 	do {                                                                                       \
 		if (stacks_of == TRACE_STACKS_CALLER && (entry)->is_inlined)                       \
 			use_caller((w).run, site);                                                 \
 		else                                                                               \
-			take_stack(NULL, (w).run, NULL, 0); /* none of the kernel */               \
+			take_stack(ctx, (w).run, entry, site);                                     \
 	} while (0)
 
 #define STACKED_PROGRAMS(size)                                                                     \
@@ -79,8 +92,8 @@ TRACE_RETURN_CLASSES(STACKED_CALLS)
 		w.run->ids = ids;                                                                  \
 		begin_run(ctx, w.run, entry);                                                      \
 		w.run->depth = 1;                                                                  \
-		if (entry->returns ? may_enter_##size(&w, entry) : is_wanted(&w, entry)) {         \
-			TAKE_STACK(w, entry, site);                                                \
+		if (entry->returns ? may_enter_##size(&w, entry, site) : is_wanted(&w, entry)) {   \
+			TAKE_STACK(ctx, w, entry, site);                                           \
 			if (entry->returns)                                                        \
 				w.run->depth = begin_stacked_##size(&w, entry, site,               \
 								    w.run->m.file[FETCH_FILE_SP]); \
@@ -123,7 +136,7 @@ TRACE_RETURN_CLASSES(STACKED_CALLS)
 		begin_run(ctx, w.run, entry);                                                      \
 		if (may_enter_copy_##size(&w, entry, site,                                         \
 					  frame_of(w.run, bpf_get_attach_cookie(ctx)))) {          \
-			TAKE_STACK(w, entry, site);                                                \
+			TAKE_STACK(ctx, w, entry, site);                                           \
 			begin_stacked_##size(&w, entry, site,                                      \
 					     frame_of(w.run, bpf_get_attach_cookie(ctx)));         \
 		}                                                                                  \
@@ -158,8 +171,8 @@ TRACE_RETURN_CLASSES(STACKED_PROGRAMS)
 		begin_run(ctx, w.run, entry);                                                      \
 		w.run->depth = 1;                                                                  \
 		w.rec = slot->record;                                                              \
-		if (entry->returns ? may_enter_##size(&w, entry) : is_wanted(&w, entry)) {         \
-			TAKE_STACK(w, entry, site);                                                \
+		if (entry->returns ? may_enter_##size(&w, entry, site) : is_wanted(&w, entry)) {   \
+			TAKE_STACK(ctx, w, entry, site);                                           \
 			if (entry->returns)                                                        \
 				w.run->depth = begin_stacked_##size(&w, entry, site,               \
 								    w.run->m.file[FETCH_FILE_SP]); \
@@ -203,7 +216,7 @@ TRACE_RETURN_CLASSES(STACKED_PROGRAMS)
 		begin_run(ctx, w.run, entry);                                                      \
 		if (may_enter_copy_##size(&w, entry, site,                                         \
 					  frame_of(w.run, bpf_get_attach_cookie(ctx)))) {          \
-			TAKE_STACK(w, entry, site);                                                \
+			TAKE_STACK(ctx, w, entry, site);                                           \
 			begin_stacked_##size(&w, entry, site,                                      \
 					     frame_of(w.run, bpf_get_attach_cookie(ctx)));         \
 		}                                                                                  \
