@@ -6,7 +6,8 @@ kernels with kprobes are those of tests/kernels/trace.py."""
 import os
 
 from claims import Skip, cairn, claim, compile_c, expect, main, path_of
-from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, module, put, symbols, system, vmlinux)
+from made_up_kernel import (LINK, PROGRAM, RELEASE, SLIDE, kallsyms, module, notes_of, put, symbols,
+                            system, vmlinux)
 
 KPROBES = "sys/bus/event_source/devices/kprobe/type"
 
@@ -130,19 +131,39 @@ def what_is_not_there_of_kernel_probes_is_refused():
 
 
 @claim
-def results_and_durations_are_of_bodies():
+def results_and_durations_are_followed():
     root = with_kprobes("returns")
     r = plan(root, "-k", "mix($ret, $duration) if $ret > a")
     expect(r.status == 0 and "$duration" in r.out and "unavailable" not in r.out, r)
+    # Stacks are those of the entries.
+    r = plan(root, "-k", "--stack", "mix($ret)")
+    expect(r.status == 0 and "unavailable" not in r.out, r)
+    # This kernel has no table of BUG(), so there may be ways that nobody knows.
     r = plan(root, "-k", "weigh($duration)")
-    expect(r.status == 0 and r.out.count("not followed yet") == 2, r)
+    expect(r.status == 0 and r.out.count("tables by which the kernel changes") == 2, r)
     for words, status, said in (
-        (("-k", "--stack", "mix($ret)"), 2, "with stacks are not followed yet"),
         (("-k", "--graph", "mix"), 3, "make no tree"),
         (("-k", "mix+0($ret)"), 2, "only a function returns"),
     ):
         r = plan(root, *words)
         expect(r.status == status and said in r.err and not r.out, words, r)
+
+
+BUG = """
+__asm__(".pushsection __bug_table,\\"aw\\"\\n.long first - ., 0\\n.word 1, 1\\n.popsection");
+"""
+
+
+@claim
+def copies_have_a_duration():
+    root = with_kprobes("copies")
+    program = compile_c("bug", PROGRAM + BUG,
+                        flags=(*LINK, "-Wl,-u,__start___bug_table,-u,__stop___bug_table"))
+    notes_of(program, os.path.join(root, "sys/kernel/notes"))
+    put(root, "proc/kallsyms", kallsyms(program, SLIDE))
+    r = plan(root, "-k", "weigh($duration)", debug_file=program)
+    expect(r.status == 0 and "2 sites in the kernel" in r.out, r)
+    expect("unavailable" not in r.out, r)
 
 
 @claim

@@ -73,9 +73,9 @@ def add(folder, path, name):
         shutil.copy(os.path.realpath(library), there)
 
 
-def boot(kernel, script, files, programs=None):
+def boot(kernel, script, files, programs=None, megabytes=1536):
     """What a script prints in it. @files: path there -> path here; @programs: name in /bin -> path
-    here."""
+    here; @megabytes of memory."""
     with tempfile.TemporaryDirectory() as folder, \
             tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
         os.makedirs(os.path.join(folder, 'bin'))
@@ -100,7 +100,8 @@ def boot(kernel, script, files, programs=None):
             check=True)
         r = subprocess.run([
             'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max',
-            '-smp', '2', '-m', '1536', '-nographic', '-no-reboot', '-kernel',
+            '-smp', '2', '-m',
+            str(megabytes), '-nographic', '-no-reboot', '-kernel',
             kernel, '-initrd', archive.name, '-append',
             'console=ttyS0 quiet panic=-1 noapic no_timer_check'
         ],

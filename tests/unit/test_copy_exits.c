@@ -35,6 +35,40 @@ static const char source[] =
 	"int main(int argc, char **argv)\n"
 	"{ return of_plain(argc) + of_cases(argc) + of_open_cases(argc); }\n";
 
+/* What a kernel changes, or goes on after, by its tables: a jump label, a fault, WARN(), BUG(). */
+static const char kernel[] =
+	"volatile int sink;\n"
+	"#define NO __attribute__((noinline, noclone))\n"
+	"#define IN static inline __attribute__((always_inline))\n"
+	"#define TABLE(name, entry) \".pushsection \" name \",\\\"aw\\\"\\n\" entry "
+	"\"\\n.popsection\\n\"\n"
+	"#define UD2(flags) asm volatile(\"1: ud2\\n\" TABLE(\"__bug_table\", \".long 1b - ., 0\\n"
+	".word 1, \" #flags))\n"
+	"NO void work(int n) { sink = n; }\n"
+	"IN int labelled(int n) { sink = n;\n"
+	"	asm goto(\"1: .byte 0x0f, 0x1f, 0x44, 0, 0\\n\" TABLE(\"__jump_table\", \".balign "
+	"8\\n"
+	".long 1b - ., %l0 - .\\n.quad 0\") :::: yes);\n"
+	"	return 0;\n"
+	"yes:	sink = 5; return 1; }\n"
+	"IN int faulting(int *p) { sink = 2;\n"
+	"	asm goto(\"1: movl $0, (%0)\\n\" TABLE(\"__ex_table\", \".balign 4\\n.long 1b - ., "
+	"%l1 "
+	"- ., 0\") :: \"r\" (p) : \"memory\" : bad);\n"
+	"	return 0;\n"
+	"bad:	sink = 6; return 1; }\n"
+	"IN int warning(int n) { sink = n; if (n == 9) { UD2(1); sink = 3; return 1; } return 0; "
+	"}\n"
+	"IN int stopping(int n) { sink = n; if (n == 9) { UD2(0); __builtin_unreachable(); } "
+	"return 0; }\n"
+	"#define USE(call) { if (call) { work(7); return 3; } work(5); return sink; }\n"
+	"NO int of_labelled(int n) USE(labelled(n))\n"
+	"NO int of_faulting(int *p) USE(faulting(p))\n"
+	"NO int of_warning(int n) USE(warning(n))\n"
+	"NO int of_stopping(int n) USE(stopping(n))\n"
+	"int first(int n) { return of_labelled(n) + of_faulting(&n) + of_warning(n) + "
+	"of_stopping(n); }\n";
+
 static const char *const functions[] = {"plain", "cases", "open_cases"};
 
 static struct workspace ws;
@@ -115,6 +149,47 @@ static void a_switch_has_exits_and_one_without_bounds_has_a_reason(void **state)
 	}
 }
 
+static uint32_t n_exits_of(struct opened *o, const char *function, const char *container)
+{
+	struct copy_exits exits;
+	const char *why = ends_in(o, function, container, &exits);
+
+	if (why)
+		fail_msg("%s: %s", function, why);
+	return exits.n;
+}
+
+#define KERNEL_FLAGS                                                                               \
+	"-O2 -nostdlib -static -fno-pic -no-pie -mcmodel=kernel -fno-asynchronous-unwind-tables "  \
+	"-Wl,-e,first -Wl,-Ttext=0xffffffff81000000 -Wl,-Tdata=0xffffffff81900000 "                \
+	"-Wl,-Tbss=0xffffffff81a00000"
+/* The linker has such symbols of sections when something needs them. */
+#define KERNEL_TABLES                                                                              \
+	"-Wl,-u,__start___jump_table,-u,__stop___jump_table,-u,__start___bug_table,"               \
+	"-u,__stop___bug_table,-u,__start___ex_table,-u,__stop___ex_table"
+
+/* The arm that only a table leads to has an exit of its own; after BUG() there is none. */
+static void a_kernel_goes_where_its_tables_say(void **state)
+{
+	struct copy_exits exits;
+	struct opened o;
+	const char *why;
+
+	workspace_run(&ws, "gcc -g %s %s -o kernel kernel.c", KERNEL_FLAGS, KERNEL_TABLES);
+	open_program("kernel", &o);
+	assert_int_equal(n_exits_of(&o, "labelled", "of_labelled"), 2);
+	assert_int_equal(n_exits_of(&o, "faulting", "of_faulting"), 2);
+	assert_int_equal(n_exits_of(&o, "warning", "of_warning"), 2);
+	assert_int_equal(n_exits_of(&o, "stopping", "of_stopping"), 1);
+	close_program(&o);
+	workspace_run(&ws, "gcc -g %s -o kernel kernel.c", KERNEL_FLAGS);
+	open_program("kernel", &o);
+	why = ends_in(&o, "labelled", "of_labelled", &exits);
+	assert_non_null(why);
+	assert_non_null(strstr(why, "the tables"));
+	close_program(&o);
+}
+
 static int find_all(struct opened *o, struct cairn_function_list *found)
 {
 	struct copy_exits exits;
@@ -157,6 +232,7 @@ static int set_up(void **state)
 {
 	workspace_open(&ws);
 	workspace_write(&ws, "prog.c", source);
+	workspace_write(&ws, "kernel.c", kernel);
 	return 0;
 }
 
@@ -170,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_switch_has_exits_and_one_without_bounds_has_a_reason),
+		cmocka_unit_test(a_kernel_goes_where_its_tables_say),
 		cmocka_unit_test(finding_exits_survives_lack_of_memory),
 	};
 	return cmocka_run_group_tests(tests, set_up, clean);
