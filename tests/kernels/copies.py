@@ -236,7 +236,7 @@ def check_stacks(version, text):
             callers[functions[-1]['function'] if functions else None] += 1
     print(f'# {version}: {dict(seen)} {dict(callers)}')
     common.claim(f'{version}: calls that are followed have stacks ({dict(callers)})',
-                 sum(callers.values()) > 20 and set(callers) <= {'ksys_read', 'kernel_read', '__kernel_read', '__x64_sys_read'})
+                 sum(callers.values()) >= 10 and set(callers) <= {'ksys_read', 'kernel_read', '__kernel_read', '__x64_sys_read'})
 
 
 def check(kernel, vmlinux):
