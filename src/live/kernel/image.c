@@ -256,8 +256,9 @@ static bool add_comment(struct making *m)
 {
 	static const char comment[] = "GCC: (the compiler that /proc/version names)";
 	const Elf64_Shdr header = {.sh_type = SHT_PROGBITS};
-	return !kernel_is_of_gcc(m->kernel) ||
-	       add_bytes(m, ".comment", header, comment, sizeof(comment));
+	int is_gcc = kernel_is_of_gcc(m->kernel);
+	return !is_gcc ||
+	       (is_gcc > 0 && add_bytes(m, ".comment", header, comment, sizeof(comment)));
 }
 
 static bool add_mark(struct making *m)

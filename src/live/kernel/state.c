@@ -46,12 +46,14 @@ int cairn_kernel_kprobe_type(const struct cairn_kernel *k)
 	return file && fscanf(file, "%d", &type) == 1 && type >= 0 ? type : -EOPNOTSUPP;
 }
 
-bool kernel_is_of_gcc(const struct cairn_kernel *k)
+int kernel_is_of_gcc(const struct cairn_kernel *k)
 {
 	SCOPE_FREE char *path = kernel_path(k, "proc/version");
 	SCOPE_FCLOSE FILE *file = path ? fopen(path, "re") : NULL;
 	char line[512];
 
+	if (!path)
+		return -ENOMEM;
 	return file && fgets(line, sizeof(line), file) && strstr(line, "gcc") &&
 	       !strstr(line, "clang");
 }

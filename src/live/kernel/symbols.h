@@ -52,7 +52,9 @@ int kernel_code_find(const struct cairn_kernel *k, const char *name, struct kern
  *
  * /proc/version says so: "Linux version 6.1.0 (…) (gcc-12 (Debian 12.2.0-14) 12.2.0, …) #1 …". An
  * image has no .comment, and the one of a kernel with Rust names that compiler, too.
+ *
+ * Returns 1, 0, or -ENOMEM.
  */
-bool kernel_is_of_gcc(const struct cairn_kernel *k);
+int kernel_is_of_gcc(const struct cairn_kernel *k);
 
 #endif

@@ -11,6 +11,7 @@
  *	body.c          an out-of-line body: its arguments by the convention, its caveats by its code
  *	few.c           the symbols and hazards around the places of one function
  *	surroundings.c  what code is around a site: instruction boundaries, symbol, container
+ *	sample.c        whether sites are those of the code that runs
  *	sites.c         the operations of a provider (sites/provider.h)
  */
 #ifndef BTFSITES_BTFSITES_H
@@ -119,11 +120,6 @@ static inline struct btf_sites *btf_sites_of(struct cairn_sites *sites)
 struct btf_sites *btfsites_new(const struct cairn_binary *bin);
 void btfsites_free(struct btf_sites *s);
 
-/* ---- open.c ---- */
-
-/* Whether a binary has bytes of a section. */
-bool btfsites_has_section(const struct cairn_binary *bin, const char *name);
-
 /* ---- link.c ---- */
 
 #define LINK_SECTION ".BTF.inline.link"
@@ -215,6 +211,14 @@ int btfsites_surround(struct btf_sites *s, struct cairn_vaddr at, struct cairn_e
 /* The hazard of a probe there, after btfsites_surround(). */
 enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr at);
 
+/* Whether it is in the middle of an instruction of that code, and not of a probe of others. */
+bool btfsites_is_off_boundary(const struct btf_sites *s, struct cairn_vaddr at);
+
+/* Sets symbol, container and the distances, after btfsites_surround(). Returns 0, -ENOMEM. */
+int btfsites_place(const struct btf_sites *s, struct arena *arena, struct cairn_site *site);
+
+/* ---- sample.c ---- */
+
 /*
  * btfsites_check_sample - whether sites that lie far apart are at the starts of instructions
  *
@@ -222,9 +226,6 @@ enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr 
  * functions are decoded.
  */
 int btfsites_check_sample(struct btf_sites *s, struct cairn_err *err);
-
-/* Sets symbol, container and the distances, after btfsites_surround(). Returns 0, -ENOMEM. */
-int btfsites_place(const struct btf_sites *s, struct arena *arena, struct cairn_site *site);
 
 /* ---- producers.c ---- */
 

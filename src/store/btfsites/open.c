@@ -84,7 +84,8 @@ static int add_section(struct btf_sites *s, const char *name, struct cairn_err *
 	return rc < 0 ? err_while(err, rc, "while reading %s", name) : 0;
 }
 
-bool btfsites_has_section(const struct cairn_binary *bin, const char *name)
+/* Whether a binary has bytes of a section. */
+static bool has_section(const struct cairn_binary *bin, const char *name)
 {
 	const struct elf *e = binary_main(bin);
 	for (size_t i = 0; i < elf_n_sections(e); i++)
@@ -117,8 +118,8 @@ static int add_bases(struct btf_sites *s, const struct cairn_btf_sites_opts *o,
 		rc = add_file(s, o->bases[i], NULL, err);
 	if (rc < 0 || o->n_bases)
 		return rc;
-	return btfsites_has_section(s->sites.bin, BASE_SECTION) ? add_section(s, BASE_SECTION, err)
-								: add_kernel(s, o, err);
+	return has_section(s->sites.bin, BASE_SECTION) ? add_section(s, BASE_SECTION, err)
+						       : add_kernel(s, o, err);
 }
 
 /* ---- the three places ---- */
@@ -177,9 +178,8 @@ static int open_half_embedded(struct btf_sites *s, const char *beside, struct ca
 /* The module's file with the sites of a kernel that has the types. */
 static bool is_linked(const struct btf_sites *s)
 {
-	return btfsites_has_section(s->sites.bin, LINK_SECTION) &&
-	       btfsites_has_section(s->sites.bin, BTF_SECTION) &&
-	       !btfsites_has_section(s->sites.bin, INLINE_SECTION);
+	return has_section(s->sites.bin, LINK_SECTION) && has_section(s->sites.bin, BTF_SECTION) &&
+	       !has_section(s->sites.bin, INLINE_SECTION);
 }
 
 /* FILE.inline stands for FILE. */
@@ -221,8 +221,8 @@ static int open_found(struct btf_sites *s, struct cairn_err *err)
 	char *sites = arena_printf(&s->arena, "%s.btf" INLINE_SUFFIX, path);
 	if (!beside || !types || !sites)
 		return err_nomem(err, "a path");
-	bool has_types = btfsites_has_section(s->sites.bin, BTF_SECTION);
-	if (has_types && btfsites_has_section(s->sites.bin, INLINE_SECTION))
+	bool has_types = has_section(s->sites.bin, BTF_SECTION);
+	if (has_types && has_section(s->sites.bin, INLINE_SECTION))
 		return open_embedded(s, err);
 	if (has_types && has_file(beside))
 		return open_half_embedded(s, beside, err);
@@ -315,6 +315,7 @@ int cairn_btf_sites_open(const struct cairn_binary *bin, const struct cairn_btf_
 	struct btf_sites *s = btfsites_new(bin);
 	if (!s)
 		return err_nomem(err, "the sites of a binary");
+	s->is_running = has_section(bin, ELF_RUNNING_SECTION);
 	rc = add_bases(s, &o, err);
 	if (rc >= 0)
 		rc = o.file ? open_named(s, o.file, err) : open_found(s, err);

@@ -29,7 +29,6 @@ struct btf_sites *btfsites_new(const struct cairn_binary *bin)
 	s->base = elf_lowest_address(binary_main(bin));
 	s->kernel = cairn_binary_is_kernel(bin);
 	s->relocatable = cairn_binary_is_relocatable(bin);
-	s->is_running = btfsites_has_section(bin, ELF_RUNNING_SECTION);
 	arena_init(&s->arena);
 	return s;
 }

@@ -145,6 +145,14 @@ static enum cairn_hazard off_boundary(const struct btf_sites *s, size_t off)
 		       : CAIRN_HAZARD_NOT_A_BOUNDARY;
 }
 
+bool btfsites_is_off_boundary(const struct btf_sites *s, struct cairn_vaddr at)
+{
+	const struct surroundings *a = &s->around;
+	size_t off = (size_t)(at.v - a->lo);
+	return a->code && at.v >= a->from && at.v < a->hi && !insn_starts_at(&a->starts, off) &&
+	       off_boundary(s, off) != CAIRN_HAZARD_NONE;
+}
+
 enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr at)
 {
 	const struct surroundings *a = &s->around;
@@ -159,47 +167,6 @@ enum cairn_hazard btfsites_hazard(const struct btf_sites *s, struct cairn_vaddr 
 		return btfsites_kernel_hazard(s, at);
 	enum cairn_hazard hazard = insn_uprobe(a->code + off, n - off).hazard;
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(a->code, n, off) : hazard;
-}
-
-/* ---- another build's blob ---- */
-
-/*
- * Of another build's sites some six in ten are in the middle of an instruction. Of the right one's
- * few are: those after a probe of others that was set since the code was read.
- */
-enum { SAMPLE = 256, PARTS_WRONG = 10 };
-
-struct sample {
-	size_t n, n_wrong;
-};
-
-static int check_place(struct btf_sites *s, uint64_t at, struct sample *ret, struct cairn_err *err)
-{
-	int rc = btfsites_surround(s, (struct cairn_vaddr){at}, err);
-	const struct surroundings *a = &s->around;
-	if (rc < 0 || !a->code || at < a->from || at >= a->hi)
-		return rc;
-	ret->n++;
-	ret->n_wrong += !insn_starts_at(&a->starts, (size_t)(at - a->lo)) &&
-			off_boundary(s, (size_t)(at - a->lo)) != CAIRN_HAZARD_NONE;
-	return 0;
-}
-
-int btfsites_check_sample(struct btf_sites *s, struct cairn_err *err)
-{
-	struct place_list places = {0};
-	struct sample sample = {0};
-	int rc = btfsites_all_places(s, &places, err);
-	size_t step = places.v.n / SAMPLE + 1;
-	for (size_t i = 0; i < places.v.n && rc >= 0; i += step)
-		rc = check_place(s, places.v.p[i].at, &sample, err);
-	VEC_FREE(&places.v);
-	if (rc < 0 || sample.n_wrong * PARTS_WRONG <= sample.n)
-		return rc;
-	return err_set(err, -ESTALE,
-		       "%s: of %zu sites %zu are not at the starts of instructions of %s: it is "
-		       "another build's",
-		       s->path, sample.n, sample.n_wrong, cairn_binary_path(s->sites.bin));
 }
 
 /* foo.isra.0 is foo's code; foo.cold is, too, but how far it is from foo's entry is not known. */

@@ -399,7 +399,7 @@ static bool may_return_nothing(const struct trace_probe *p, const struct cairn_s
 		return false;
 	if (!site->symbol || strchr(site->symbol, '.'))
 		return true;
-	return p->file->kernel ? !kernel_is_of_gcc(p->file->kernel) || is_mangled(site->symbol)
+	return p->file->kernel ? kernel_is_of_gcc(p->file->kernel) <= 0 || is_mangled(site->symbol)
 			       : !convention_is_all_gcc(e);
 }
 
