@@ -13,6 +13,11 @@ INIT = """
 mount -t securityfs none /sys/kernel/security
 said() { echo "said $1 $2 $(head -1 /tmp/said)"; }
 cairn trace -k $K '*' >/dev/null 2>/tmp/said; said many $?
+advice=$(sed -n 's/.* of one file are [0-9]* places: //p' /tmp/said)
+echo "advice $(sed -n 's/.* of one file are \\([0-9]*\\) places: .*/\\1/p' /tmp/said) \
+$(cairn trace -k $K --dry-run --json "$advice" 2>/dev/null | wc -l) $advice"
+cairn trace -k $K 'b*' 'd*' >/dev/null 2>/tmp/said; said several $?
+left many
 if [ -e /sys/module/loop ]; then
 	rm -f /tmp/said
 	cairn trace -k --stack --json -o /tmp/hidden.json --no-cache loop:loop_queue_rq 2>/tmp/said & pid=$!
@@ -37,7 +42,8 @@ cairn profile -c /bin/true >/dev/null 2>/tmp/said; echo "said locked-profile $? 
 left forbidden
 """
 EXPECTED = {
-    'many': ('2', 'matches more than 16384 functions'),
+    'many': ('2', 'a trace has at most 10000, as each inlined copy is a probe of its own'),
+    'several': ('2', ', and the probes before it '),
     'hidden': ('3', 'sysctl kernel.kptr_restrict=1'),
     'hidden-sites': ('3', 'sysctl kernel.kptr_restrict=1'),
     'integrity': ('0', 'attached'),
@@ -66,6 +72,13 @@ def check(version, text, sent, has_module=False):
         f'{version}: what the kernel forbids is told with its reason ({len(said)}, wrong: '
         f'{wrong})',
         len(said) == len(EXPECTED) and not wrong)
+    advice = re.search(r'^advice (\d+) (\d+) (\S+:\*)$', text, re.M)
+    n = re.search(r'^said many .* it has (\d+) places', text, re.M)
+    common.claim(
+        f'{version}: of too many places the number is told, and what would fit '
+        f'({n and n.group(1)}; {advice and advice.groups()})',
+        n and int(n.group(1)) > 100000 and advice
+        and 1000 < int(advice.group(1)) == int(advice.group(2)) <= 10000)
     if not has_module:
         return
     stacks = [

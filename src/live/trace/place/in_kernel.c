@@ -19,6 +19,7 @@
 #include <cairn/text.h>
 
 #include "sites/spec.h"
+#include "trace/place/kernel_limit.h"
 
 #define PREFIX "kernel:"
 
@@ -126,7 +127,7 @@ static const char *missing(const struct cairn_trace *t, const struct probe_text 
 		return "a trace has probes of the kernel or of programs, not of both";
 	if (text->kind == PROBE_OF_USDT)
 		return "the kernel has no USDT probes";
-	if (t->opts.backend != CAIRN_BACKEND_AUTO)
+	if (t->opts.backend != CAIRN_BACKEND_AUTO && t->opts.backend != CAIRN_BACKEND_KPROBE)
 		return "functions of the kernel have kprobes, and no other kind of probe";
 	return NULL;
 }

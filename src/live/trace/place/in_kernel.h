@@ -10,9 +10,6 @@
 
 #include "trace/trace.h"
 
-/* All places of a trace: each has a link of its own, and takes a while to be removed. */
-#define KERNEL_SITES_MAX 10000
-
 /* True if the probes of the trace are of the kernel, as far as there are any. */
 bool in_kernel(const struct cairn_trace *t);
 

@@ -30,6 +30,7 @@
 #include "trace/place/foreign.h"
 #include "trace/place/overload.h"
 #include "trace/place/in_kernel.h"
+#include "trace/place/kernel_limit.h"
 #include "trace/attach/copies.h"
 #include "trace/attach/kernel.h"
 
@@ -372,7 +373,10 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		*ret_file = f;
 	if (e < 0)
 		return e;
-	if ((e = cairn_sites_find(f->sites, spec, ret, err)) < 0)
+	e = cairn_sites_find(f->sites, spec, ret, err);
+	if (e == -E2BIG && f->kernel)
+		return kernel_limit_exceeded(t, f, text->text, spec, err);
+	if (e < 0)
 		return e;
 	if (!ret->n && ret->found == CAIRN_FOUND_INDIRECT)
 		return err_set(err, -ENXIO,
@@ -390,5 +394,5 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return e;
 	if (ret->n > 1 && (ret->found == CAIRN_FOUND_NAME || ret->found == CAIRN_FOUND_SYMBOL))
 		return ambiguous_function(f, spec, ret, err);
-	return 0;
+	return f->kernel ? kernel_limit_check(t, f, ret, text->text, spec, err) : 0;
 }

@@ -24,6 +24,12 @@ uint32_t plan_layout(struct cairn_trace *t, struct trace_probe *p, unsigned int 
  */
 int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
+/*
+ * True if reaching a site is no call of its own: a split part, or a call that was merged with
+ * another one, which has a site.
+ */
+bool plan_is_no_call(const struct cairn_site *site);
+
 /* The same for the number of a hit, an expression like a condition. */
 int plan_weight(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 

@@ -24,11 +24,7 @@
 #include "trace/place/in_kernel.h"
 #include "trace/place/move.h"
 
-/*
- * True if reaching the site is no call of its own: a split part, or a call that was merged with
- * another one, which has a site.
- */
-static bool is_no_call(const struct cairn_site *site)
+bool plan_is_no_call(const struct cairn_site *site)
 {
 	return site->kind == CAIRN_SITE_PART || site->count_caveats & CAIRN_COUNT_MERGED;
 }
@@ -186,7 +182,8 @@ static int finish_site(struct cairn_trace *t, struct trace_probe *p, struct trac
 static bool is_another_name_of_the_same(const struct cairn_function *f, uint32_t i)
 {
 	for (uint32_t k = i; k-- > 0 && f->sites[k].at.v == f->sites[i].at.v;)
-		if (!is_no_call(&f->sites[k]) && icf_args_are_one_call(&f->sites[k], &f->sites[i]))
+		if (!plan_is_no_call(&f->sites[k]) &&
+		    icf_args_are_one_call(&f->sites[k], &f->sites[i]))
 			return true;
 	return false;
 }
@@ -208,7 +205,7 @@ static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn
 	    mover_new(p->file->bin, &p->file->mover, NULL) < 0)
 		p->file->mover = NULL;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
-		if (is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
+		if (plan_is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
 			continue;
 		p->sites[n].pub.probe = (uint32_t)t->probes.n;
 		if (!plan_site(p, &f->sites[i], t->opts.best_effort, &p->sites[n])) {
