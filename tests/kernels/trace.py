@@ -21,6 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '
 import common  # noqa: E402
 import guests  # noqa: E402
 import kernel_cover  # noqa: E402
+import kernel_multi  # noqa: E402
 import kernel_places  # noqa: E402
 import kernel_probed  # noqa: E402
 import kernel_refused  # noqa: E402
@@ -63,6 +64,8 @@ REGISTERS = {
 COUNTERS = (('ip_rcv_core', 'Ip', 'InReceives'), ('tcp_v4_rcv', 'Tcp', 'InSegs'),
             ('udp_rcv', 'Udp', 'InDatagrams'), ('tcp_v4_connect', 'Tcp', 'ActiveOpens'))
 KILLS = 100
+# A line of a site: its function, the declaration, and its kind.
+HEAD = re.compile(r'{"function":"(\w+)",("file":[^,]*,"line":[^,]*),"kind":"([^"]*)","addr":')
 INIT = """
 /bin/busybox --install -s /bin
 mount -t tracefs none /sys/kernel/tracing
@@ -180,21 +183,32 @@ send trace /tmp/trace
 """
 
 
+def lines_of(sidecar):
+    """({name: lines of sites}, {name: declarations}). Most sites are copies of functions with too
+    many to be chosen, of which MAX_OF_ONE + 1 are enough to tell."""
+    lines, declared = collections.defaultdict(list), collections.defaultdict(set)
+    n_copies = collections.Counter()
+    with subprocess.Popen([common.CAIRN, 'sites', sidecar, '--sites', '--json'],
+                          stdout=subprocess.PIPE,
+                          text=True) as listing:
+        for line in listing.stdout:
+            words = HEAD.match(line)
+            if not words:
+                continue
+            name, declaration, kind = words.groups()
+            declared[name].add(declaration)
+            n_copies[name] += kind != 'out-of-line'
+            if kind == 'out-of-line' or n_copies[name] <= MAX_OF_ONE + 1:
+                lines[name].append(line)
+    return lines, declared
+
+
 def sites_of(sidecar):
     """{name: sites} of all functions that are the only ones of their name."""
-    sites = collections.defaultdict(list)
-    listing = subprocess.run([common.CAIRN, 'sites', sidecar, '--sites', '--json'],
-                             capture_output=True,
-                             text=True,
-                             check=True).stdout
-    for line in listing.splitlines():
-        site = json.loads(line)
-        if 'addr' in site:
-            sites[site['function']].append(site)
+    lines, declared = lines_of(sidecar)
     return {
-        name: of
-        for name, of in sites.items() if len({(s['file'], s['line'])
-                                              for s in of}) == 1 and re.fullmatch(r'\w+', name)
+        name: [json.loads(line) for line in of]
+        for name, of in lines.items() if len(declared[name]) == 1
     }
 
 
@@ -385,7 +399,7 @@ def check_left(version, text, has_module):
         name: (int(a), int(b))
         for name, a, b in re.findall(r'^left (\w+) (\d+) (\d+)$', text, re.M)
     }
-    for name in ('events', 'counts', 'refused', 'killed', 'stacks', 'places', 'returns', 'forbidden') + ('module', 'covered') * has_module:
+    for name in ('events', 'counts', 'refused', 'killed', 'many', 'entries', 'killed_entries', 'stacks', 'places', 'returns', 'forbidden') + ('module', 'covered') * has_module:
         common.claim(f'{version}: nothing is left after {name} ({left.get(name)})',
                      left.get(name) == left.get('before') == (0, 0))
 
@@ -444,11 +458,12 @@ def check(kernel, vmlinux):
                 file.write(' '.join(words) + '\n')
         text = guests.boot(
             kernel,
-            INIT.replace('KILLS', str(KILLS)) + kernel_stacks.INIT + kernel_places.INIT +
+            INIT.replace('KILLS', str(KILLS)) + kernel_multi.INIT + kernel_stacks.INIT + kernel_places.INIT +
             kernel_returns.INIT + kernel_cover.INIT + kernel_typed.INIT +
             kernel_refused.INIT + kernel_probed.INIT, {
                 **kernel_cover.files(folder),
                 **kernel_typed.files(folder),
+                **kernel_multi.files(folder, sites, HOT),
                 **kernel_probed.files(folder, sites),
                 **kernel_returns.files(folder, sites),
                 **kernel_stacks.files(folder, chosen),
@@ -472,6 +487,7 @@ def check(kernel, vmlinux):
         kernel_stacks.check(version, text, sent, chosen, vmlinux)
         kernel_places.check(version, text, sent, bool(module))
         kernel_returns.check(version, text, sent)
+        kernel_multi.check(version, text, sent, sites, HOT)
         kernel_cover.check(version, text)
         kernel_typed.check(version, text)
         kernel_probed.check(version, text, sent, sites)
