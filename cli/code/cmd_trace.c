@@ -113,7 +113,7 @@ static const struct opt opts[] = {
 	 "hazard"},
 	OPT_ASSUME_UNMODIFIED(AT(assume_unmodified)),
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
-	{0, "backend", OPT_TEXT, "auto|uprobe_session|uprobe_multi|uprobe", AT(backend),
+	{0, "backend", OPT_TEXT, "auto|uprobe_session|uprobe_multi|uprobe|kprobe", AT(backend),
 	 "how probes are attached (auto)"},
 	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib),
 	 "size of the buffer between kernel and cairn (8192)"},
@@ -195,6 +195,8 @@ static enum cairn_trace_backend backend_of(const char *word)
 		return CAIRN_BACKEND_AUTO;
 	if (!strcmp(word, "uprobe_session"))
 		return CAIRN_BACKEND_UPROBE_SESSION;
+	if (!strcmp(word, "kprobe"))
+		return CAIRN_BACKEND_KPROBE;
 	return strcmp(word, "uprobe") ? CAIRN_BACKEND_UPROBE_MULTI : CAIRN_BACKEND_UPROBE;
 }
 

@@ -61,7 +61,11 @@ enum cairn_trace_backend {
 	 * are followed; Linux 6.13
 	 */
 	CAIRN_BACKEND_UPROBE_SESSION,
-	CAIRN_BACKEND_KPROBE, /* of kernel functions; no option: one perf event and link per site */
+	/*
+	 * Of kernel functions: one perf event and link per site. By CAIRN_BACKEND_AUTO their entries go by
+	 * one kprobe_multi link, where the kernel has such links (Linux 5.18, CONFIG_FPROBE).
+	 */
+	CAIRN_BACKEND_KPROBE,
 };
 
 /* The source of answers about the running kernel, or a module of it. */

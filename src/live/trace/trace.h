@@ -101,6 +101,7 @@ struct trace_site {
 	enum cairn_unavailable why;    /* there is no number */
 	struct trace_located *located; /* of a trace that locates: locate.h; NULL */
 	bool attached;
+	bool by_multi;    /* of the kernel: it goes by one link with others (kernel_multi.h) */
 	bool is_long_nop; /* its instruction is a nop of 5 bytes */
 	bool moves_stack; /* as in the entry of the kernel's program */
 	bool follows;     /* calls are followed to their return, which has a program, too */

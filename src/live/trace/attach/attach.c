@@ -10,7 +10,8 @@
  * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so
  * that no rename can put another file under the probes.
  *
- * Of the kernel, the group is what is probed in it or in a module, and each site has a link.
+ * Of the kernel, the group is what is probed in it or in a module. Entries of functions go by one
+ * link where the kernel has such links (kernel_multi.h), and each other site has a link.
  *
  * When the kernel refuses a group, the group is halved until the sites at fault are known: the
  * errors of BPF_LINK_CREATE name none.
@@ -26,6 +27,7 @@
 #include "base/scope.h"
 #include "launch/permission.h"
 #include "trace/attach/copies.h"
+#include "trace/attach/kernel_multi.h"
 #include "trace/attach/link.h"
 #include "trace/attach/links.h"
 #include "trace/locate.h"
@@ -47,6 +49,7 @@ struct group {
 	enum link_moment moment;
 	enum group_of of;
 	int program;
+	bool by_multi; /* of sites that go by one link */
 	uint32_t located_program;
 };
 
@@ -58,6 +61,8 @@ static enum link_role role_of(const struct group *g)
 
 	if (g->follows == LINKS_FOLLOW_COPIES)
 		return of_copies[g->of];
+	if (g->by_multi)
+		return LINK_OF_MULTI;
 	if (g->moment == LINK_AT_RETURN)
 		return LINK_OF_RETURNS;
 	return g->follows == LINKS_FOLLOW_RETURNS ? LINK_OF_ENTRIES : LINK_OF_HITS;
@@ -92,7 +97,9 @@ static int attach_some(struct cairn_trace *t, struct trace_links *l, const struc
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
-	if (l->backend == CAIRN_BACKEND_UPROBE_MULTI)
+	if (g->by_multi)
+		link = kernel_multi_link(prog, &places);
+	else if (l->backend == CAIRN_BACKEND_UPROBE_MULTI)
 		link = link_multi(prog, path, &places, l->pid);
 	else if (n > 1)
 		return -E2BIG; /* halve */
@@ -187,8 +194,10 @@ static int attach_group(struct cairn_trace *t, struct trace_links *l, const stru
 		uint32_t from = todo[depth - 1].from, n = todo[depth - 1].n;
 		int e = attach_some(t, l, g, from, n);
 		depth--;
-		if (e == 0)
+		if (e == 0 || (g->by_multi && n == 1))
 			continue;
+		if (is_general(e) && g->by_multi)
+			return 0;
 		if (is_general(e))
 			return general_error(t, g, e, err);
 		if (n == 1) {
@@ -251,9 +260,12 @@ static bool is_of_group(const struct trace_site *site, const struct trace_probe 
 {
 	unsigned int class;
 
-	if (site->pub.refused || p->file != g->file || g->follows != links_follow_site(p, site))
+	if (site->pub.refused || site->attached || p->file != g->file ||
+	    g->follows != links_follow_site(p, site))
 		return false;
 	if (g->moment == LINK_AT_RETURN && !site->follows)
+		return false;
+	if (g->by_multi && !site->by_multi)
 		return false;
 	if (site->located && site->located->program != g->located_program)
 		return false;
@@ -331,6 +343,18 @@ static int attach_copies(struct cairn_trace *t, struct trace_links *l, struct gr
 	return e ? e : attach_of(t, l, g, OF_SITES, l->copy_enter_fds[g->class], err);
 }
 
+/* What ftrace refuses is left to kprobes. */
+static int attach_entries(struct cairn_trace *t, struct trace_links *l, struct group *g,
+			  struct cairn_err *err)
+{
+	if (!l->has_kernel_multi || l->multi_fds[g->class] < 0)
+		return 0;
+	g->by_multi = true;
+	int e = attach_class(t, l, g, LINK_AT_HIT, l->multi_fds[g->class], err);
+	g->by_multi = false;
+	return e;
+}
+
 /* Returns first, and away last: a call that is seen to begin is seen to end. */
 static int attach_file(struct cairn_trace *t, struct trace_links *l, struct group *g,
 		       struct cairn_err *err)
@@ -340,7 +364,9 @@ static int attach_file(struct cairn_trace *t, struct trace_links *l, struct grou
 
 	for (g->class = 0; g->class < TRACE_N_CLASSES && e == 0; g->class ++) {
 		g->follows = LINKS_FOLLOW_NONE;
-		e = attach_class(t, l, g, LINK_AT_HIT, l->program_fds[g->class], err);
+		e = attach_entries(t, l, g, err);
+		if (e == 0)
+			e = attach_class(t, l, g, LINK_AT_HIT, l->program_fds[g->class], err);
 		g->follows = LINKS_FOLLOW_RETURNS;
 		if (e == 0 && !l->has_sessions)
 			e = attach_class(t, l, g, LINK_AT_RETURN, l->return_fds[g->class], err);
@@ -392,10 +418,12 @@ struct links_missed links_missed(const struct trace_links *l)
 	uint64_t n[LINK_N_ROLES] = {0}, one = 0;
 
 	for (size_t i = 0; l->backend == CAIRN_BACKEND_KPROBE && i < l->fds.n; i++) {
-		m.is_unknown |= !link_kernel_missed(l->fds.p[i], &one);
+		m.is_unknown |=
+			!(l->roles.p[i] == LINK_OF_MULTI ? kernel_multi_missed(l->fds.p[i], &one)
+							 : link_kernel_missed(l->fds.p[i], &one));
 		n[l->roles.p[i]] += one;
 	}
-	m.hits += n[LINK_OF_HITS] + n[LINK_OF_ENTRIES] + n[LINK_OF_COPIES];
+	m.hits += n[LINK_OF_HITS] + n[LINK_OF_ENTRIES] + n[LINK_OF_COPIES] + n[LINK_OF_MULTI];
 	m.returns += n[LINK_OF_COPY_EXITS];
 	if (n[LINK_OF_RETURNS] > n[LINK_OF_ENTRIES])
 		m.returns += n[LINK_OF_RETURNS] - n[LINK_OF_ENTRIES];

@@ -78,6 +78,7 @@ static void read_programs(const struct trace_kernel *k, struct trace_guard *g)
 	g->n_hits = g->run_ns = 0;
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		add_program(l->program_fds[i], g);
+		add_program(l->has_kernel_multi ? l->multi_fds[i] : -1, g);
 		add_program(l->follow_fds[i], g);
 		add_program(l->return_fds[i], g);
 		add_program(l->exit_fds[i], g);

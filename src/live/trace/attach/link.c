@@ -60,8 +60,7 @@ int link_multi(int prog_fd, const char *path, const struct link_places *places, 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A program that does nothing, of the type and attach type in question; negative errno. */
-static int load_nothing(uint32_t attach_type)
+int link_load_nothing_for(uint32_t attach_type)
 {
 	/* r0 = 0; exit */
 	static const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
@@ -81,7 +80,7 @@ static bool is_known(uint32_t attach_type, enum link_moment moment)
 {
 	uint64_t offset = 0;
 	const struct link_places places = {.offsets = &offset, .n = 1, .moment = moment};
-	int prog = load_nothing(attach_type);
+	int prog = link_load_nothing_for(attach_type);
 
 	/* Without permission nothing can be found out; the real attempt will say so. */
 	if (prog < 0)
@@ -104,7 +103,7 @@ bool link_multi_is_known(void)
 
 int link_load_nothing(void)
 {
-	return load_nothing(link_multi_is_known() ? LINK_UPROBE_MULTI : 0);
+	return link_load_nothing_for(link_multi_is_known() ? LINK_UPROBE_MULTI : 0);
 }
 
 bool link_session_is_known(void)

@@ -9,6 +9,9 @@
 /* BPF_TRACE_UPROBE_MULTI; the headers of the reference system are older than it. */
 #define LINK_UPROBE_MULTI 48
 
+/* BPF_TRACE_KPROBE_MULTI */
+#define LINK_KPROBE_MULTI 42
+
 /* BPF_TRACE_UPROBE_SESSION */
 #define LINK_UPROBE_SESSION 57
 
@@ -19,6 +22,8 @@ bool link_session_is_known(void);
 
 /* A program that does nothing, for the links that the kernel has. A descriptor or a negative errno. */
 int link_load_nothing(void);
+/* The same for links of one attach type. */
+int link_load_nothing_for(uint32_t attach_type);
 
 /* When the program runs; but for the first, the instruction must be a function's first one. */
 enum link_moment {

@@ -13,6 +13,7 @@ enum link_role {
 	LINK_OF_COPIES,      /* their entries */
 	LINK_OF_COPY_EXITS,  /* those that are missed are returns */
 	LINK_OF_COPY_RESETS, /* no hits of anything */
+	LINK_OF_MULTI,       /* of many hits: kernel_multi.h */
 	LINK_N_ROLES
 };
 
@@ -37,6 +38,9 @@ struct trace_links {
 	/* And for inlined copies: copies.h. */
 	int copy_enter_fds[TRACE_N_CLASSES], copy_exit_fds[TRACE_N_CLASSES];
 	int copy_reset_fds[TRACE_N_CLASSES];
+	/* For sites with by_multi, if there are any, of the same instructions: kernel_multi.h. */
+	int multi_fds[TRACE_N_CLASSES];
+	bool has_kernel_multi;
 	uint32_t located_program; /* of sites with trace_set_program(), those of this number */
 	bool has_sessions;
 	VEC(int)

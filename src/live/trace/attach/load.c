@@ -27,6 +27,7 @@
 #include "trace/attach/family.h"
 #include "trace/place/in_kernel.h"
 #include "trace/attach/kernel.h"
+#include "trace/attach/kernel_multi.h"
 #include "trace/attach/link.h"
 #include "trace/attach/returns.h"
 #include "trace/stacks/stacks.h"
@@ -52,6 +53,7 @@ struct attempt {
 	enum cairn_trace_backend backend;
 	bool sleepable, children, sessions;
 	bool small_calls; /* as TRACE_SMALL_DEPTH has it */
+	bool multi;       /* entries of the kernel go by one link: kernel_multi.h */
 };
 
 static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record, enum link_follows how)
@@ -106,6 +108,22 @@ static struct bpf_program *stacked_program(const struct trace_bpf *bpf, unsigned
 	struct bpf_program *programs[] = {TRACE_CLASSES(STACKED_PROGRAM)};
 
 	return class < TRACE_N_CLASSES ? programs[class] : NULL;
+}
+
+/* Those for entries that go by one link. */
+static struct bpf_program *multi_program(const struct cairn_trace *t, const struct trace_bpf *bpf,
+					 unsigned int class)
+{
+#define MULTI_PROGRAM(n)   bpf->progs.multi_##n,
+#define MULTI_AGGREGATE(n) bpf->progs.multi_aggregate_##n,
+	struct bpf_program *programs[] = {TRACE_CLASSES(MULTI_PROGRAM)};
+	struct bpf_program *sums[] = {TRACE_AGGREGATE_CLASSES(MULTI_AGGREGATE)};
+
+	if (!t->aggregates)
+		return class < TRACE_N_CLASSES ? programs[class] : NULL;
+	if (!class && t->aggregates->is_short)
+		return bpf->progs.multi_short;
+	return class < TRACE_N_AGGREGATE_CLASSES ? sums[class] : NULL;
 }
 
 /* The same of hits that are summed up; the sizes are the first of the others. */
@@ -248,6 +266,26 @@ static void choose_no_return_memory(struct trace_bpf *bpf)
 	TRACE_RETURN_CLASSES(OFF)
 }
 
+static bool has_entries_of(const struct cairn_trace *t, uint32_t n_record)
+{
+	for (size_t i = 0; i < t->sites.n; i++)
+		if (t->sites.p[i]->by_multi &&
+		    t->probes.p[t->sites.p[i]->pub.probe]->n_record == n_record)
+			return true;
+	return false;
+}
+
+static void choose_multi_program(const struct cairn_trace *t, struct trace_bpf *bpf,
+				 unsigned int class, struct attempt how)
+{
+	struct bpf_program *p = multi_program(t, bpf, class);
+
+	if (!p || !how.multi || !has_entries_of(t, class_sizes[class]))
+		return;
+	bpf_program__set_autoload(p, true);
+	bpf_program__set_expected_attach_type(p, LINK_KPROBE_MULTI);
+}
+
 static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	struct bpf_program *p;
@@ -257,6 +295,7 @@ static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, 
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		bool is_needed = class_is_needed(t, class_sizes[i], LINKS_FOLLOW_NONE);
 		choose_program(program_of(t, bpf, i), is_needed, how);
+		choose_multi_program(t, bpf, i, how);
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
 	/* It reads registers only. */
@@ -612,15 +651,15 @@ static bool may_have_sessions(const struct cairn_trace *t)
 static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 {
 	static const struct attempt attempts[] = {
-		{CAIRN_BACKEND_UPROBE_MULTI, true, true, true, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, true, false, true, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, true, true, false, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, true, false, false, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, false, false, false, false},
-		{CAIRN_BACKEND_UPROBE, false, true, false, false},
-		{CAIRN_BACKEND_UPROBE, false, false, false, false},
-		{CAIRN_BACKEND_KPROBE, false, true, false, false},
-		{CAIRN_BACKEND_KPROBE, false, false, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true, true, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, false, true, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true, false, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, false, false, false, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, false, false, false, false, false},
+		{CAIRN_BACKEND_UPROBE, false, true, false, false, false},
+		{CAIRN_BACKEND_UPROBE, false, false, false, false, false},
+		{CAIRN_BACKEND_KPROBE, false, true, false, false, false},
+		{CAIRN_BACKEND_KPROBE, false, false, false, false, false},
 	};
 	bool kernel = in_kernel(t);
 	bool multi = !kernel && t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();
@@ -634,6 +673,7 @@ static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 		    (how.sessions && !sessions) ||
 		    (how.children && (!t->n_traced || in_other_pid_namespace(NULL))))
 			continue;
+		how.multi = kernel && k->links.has_kernel_multi;
 		e = load(t, how, &k->bpf);
 		k->links.backend = how.backend;
 		k->links.has_sessions = how.sessions;
@@ -676,6 +716,9 @@ static void keep_programs(const struct cairn_trace *t, struct trace_kernel *k)
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
 		struct return_programs p = return_programs_of(t, k->bpf, class_sizes[i]);
 		l->program_fds[i] = program_fd(t, k->bpf, i);
+		l->multi_fds[i] = -1;
+		if (l->has_kernel_multi && multi_program(t, k->bpf, i))
+			l->multi_fds[i] = bpf_program__fd(multi_program(t, k->bpf, i));
 		l->follow_fds[i] = l->return_fds[i] = l->enter_fds[i] = l->exit_fds[i] = -1;
 		l->copy_enter_fds[i] = l->copy_exit_fds[i] = l->copy_reset_fds[i] = -1;
 		if (!p.calls)
@@ -702,6 +745,9 @@ static int make_ready(const struct cairn_trace *t, struct trace_kernel *k, struc
 
 static int check_backend(const struct cairn_trace *t, struct cairn_err *err)
 {
+	if (t->opts.backend == CAIRN_BACKEND_KPROBE && !in_kernel(t))
+		return err_set(err, -EOPNOTSUPP,
+			       "kprobes are for functions of the kernel: trace -k");
 	if (t->opts.backend == CAIRN_BACKEND_UPROBE_MULTI && !link_multi_is_known())
 		return err_set(err, -EOPNOTSUPP, "this kernel has no uprobe_multi (Linux 6.6 has)");
 	if (t->opts.backend == CAIRN_BACKEND_UPROBE_SESSION && !link_session_is_known())
@@ -730,7 +776,13 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	}
 	last_words[0] = 0;
 	before = libbpf_set_print(keep_last_words);
+	k->links.has_kernel_multi =
+		in_kernel(t) && kernel_multi_choose(t) && kernel_multi_is_known();
 	e = load_best(t, k);
+	if (e && e != -EPERM && k->links.has_kernel_multi) {
+		k->links.has_kernel_multi = false;
+		e = load_best(t, k);
+	}
 	libbpf_set_print(before);
 	if (e)
 		e = load_error(e, err);
@@ -821,10 +873,11 @@ uint64_t kernel_missed(const struct trace_kernel *k)
 	uint64_t missed = 0;
 
 	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++)
-		missed += misses(k->links.program_fds[i]) + misses(k->links.follow_fds[i]) +
-			  misses(k->links.return_fds[i]) + misses(k->links.exit_fds[i]) +
-			  misses(k->links.copy_enter_fds[i]) + misses(k->links.copy_exit_fds[i]) +
-			  misses(k->links.copy_reset_fds[i]) +
+		missed += misses(k->links.program_fds[i]) +
+			  (k->links.has_kernel_multi ? misses(k->links.multi_fds[i]) : 0) +
+			  misses(k->links.follow_fds[i]) + misses(k->links.return_fds[i]) +
+			  misses(k->links.exit_fds[i]) + misses(k->links.copy_enter_fds[i]) +
+			  misses(k->links.copy_exit_fds[i]) + misses(k->links.copy_reset_fds[i]) +
 			  (k->links.has_sessions ? misses(k->links.enter_fds[i]) : 0);
 	return missed;
 }

@@ -310,7 +310,10 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 	return 0;
 }
 
-/* A program with stacks, and one without. The caller of an inlined copy is around its site. */
+/*
+ * A program with stacks, one without, and the latter once more for kprobe_multi links. The caller of an
+ * inlined copy is around its site.
+ */
 #define AGGREGATE(name, size, with_stack)                                                          \
 	SEC("uprobe")                                                                              \
 	int name(struct pt_regs *ctx)                                                              \
@@ -355,6 +358,7 @@ static __noinline int aggregate(char *rec, const struct trace_site_entry *entry,
 		return aggregate(w->rec, entry, w->run->faults);                                   \
 	}                                                                                          \
 	AGGREGATE(aggregate_##size, size, 0)                                                       \
+	AGGREGATE(multi_aggregate_##size, size, 0)                                                 \
 	AGGREGATE(stacked_aggregate_##size, size, 1)
 TRACE_AGGREGATE_CLASSES(AGGREGATE_PROGRAM)
 

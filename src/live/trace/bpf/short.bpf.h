@@ -152,8 +152,7 @@ static __always_inline const struct trace_site_entry *site_of_short(struct pt_re
 }
 
 /* The program if all have. Calls of functions take time of each hit, so that it makes few. */
-SEC("uprobe")
-int all_short(struct pt_regs *ctx)
+static __always_inline int hit_of_short(struct pt_regs *ctx)
 {
 	const struct trace_site_entry *entry;
 
@@ -161,6 +160,18 @@ int all_short(struct pt_regs *ctx)
 		return 0;
 	entry = site_of_short(ctx);
 	return entry ? add_short(ctx, entry) : 0;
+}
+
+SEC("uprobe")
+int all_short(struct pt_regs *ctx)
+{
+	return hit_of_short(ctx);
+}
+
+SEC("uprobe")
+int multi_short(struct pt_regs *ctx)
+{
+	return hit_of_short(ctx);
 }
 
 #endif

@@ -534,7 +534,7 @@ static __always_inline void put_call(char *rec, const __u32 rec_size, const stru
 	ref->moment = moment;
 }
 
-/* A program with stacks, and one without. */
+/* A program with stacks, one without, and the latter once more for kprobe_multi links. */
 #define HIT(name, size, with_stack)                                                                \
 	SEC("uprobe")                                                                              \
 	int name(struct pt_regs *ctx)                                                              \
@@ -597,6 +597,7 @@ static __always_inline void begin_record(struct trace_record *rec, const struct 
 		return 0;                                                                          \
 	}                                                                                          \
 	HIT(hit_##size, size, 0)                                                                   \
+	HIT(multi_##size, size, 0)                                                                 \
 	HIT(stacked_##size, size, 1)
 TRACE_CLASSES(HIT_PROGRAM)
 
