@@ -30,21 +30,7 @@ import trace as traced  # noqa: E402
 traced.MAX_FUNCTIONS, traced.MAX_SITES = 140, 260
 # Programs of handlers: the verifier takes most of the time.
 N_HANDLERS = 40
-INIT = """
-/bin/busybox --install -s /bin
-mount -t tracefs none /sys/kernel/tracing
-mount -t debugfs none /sys/kernel/debug
-ifconfig lo 127.0.0.1 up
-echo "kernel $(uname -r)"
-echo 1 >/sys/kernel/rcu_expedited
-send() { echo "begin $1"; gzip -c "$2" | base64; echo "end $1"; }
-wait_for()
-{
-	while ! grep -qs "$1" "$2"; do
-		kill -0 $3 || { tail -3 "$2"; return; }
-		sleep 1
-	done
-}
+INIT = guests.SETUP + """
 K="--sidecar /kernel.cairn --no-cache"
 work 1
 ls /sys/kernel/btf | head -3

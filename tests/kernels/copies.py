@@ -31,24 +31,8 @@ MEGABYTES = 2600
 KILLS = 5
 ROUND_NS = 1000
 STACK_BYTES = 16 << 10
-INIT = """
-/bin/busybox --install -s /bin
-mount -t tracefs none /sys/kernel/tracing
-mount -t debugfs none /sys/kernel/debug
-ifconfig lo 127.0.0.1 up
-echo "kernel $(uname -r)"
-echo 1 >/sys/kernel/rcu_expedited
-T=/sys/kernel/tracing
+INIT = guests.SETUP + """
 K="--debug-file /vmlinux --no-cache"
-send() { echo "begin $1"; gzip -c "$2" | base64; echo "end $1"; }
-wait_for()
-{
-	while ! grep -qs "$1" "$2"; do
-		kill -0 $pid || { tail -3 "$2"; return; }
-		sleep 1
-	done
-}
-left() { echo "left $1 $(wc -l </sys/kernel/debug/kprobes/list) $(wc -l <$T/enabled_functions)"; }
 work 1
 left before
 echo 20000 >$T/buffer_size_kb

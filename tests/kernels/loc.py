@@ -31,15 +31,7 @@ HOLDER = os.path.join(BUILD, 'tests', 'live', 'loc_programs')
 N_INLINED, N_BODIES, N_USER, KILLS = 120, 40, 4, 50
 # Attached by their SEC(); the others share one program for each number of arguments.
 N_BY_NAME = 3
-INIT = """
-/bin/busybox --install -s /bin
-mount -t tracefs none /sys/kernel/tracing
-mount -t debugfs none /sys/kernel/debug
-ifconfig lo 127.0.0.1 up
-echo "kernel $(uname -r)"
-echo 1 >/sys/kernel/rcu_expedited
-T=/sys/kernel/tracing
-send() { echo "begin $1"; gzip -c "$2" | base64; echo "end $1"; }
+INIT = guests.SETUP + """
 left() { echo "left $1 $(wc -l </sys/kernel/debug/kprobes/list) $(wc -l <$T/uprobe_events)"; }
 work 1
 left before

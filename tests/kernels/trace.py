@@ -66,24 +66,8 @@ COUNTERS = (('ip_rcv_core', 'Ip', 'InReceives'), ('tcp_v4_rcv', 'Tcp', 'InSegs')
 KILLS = 100
 # A line of a site: its function, the declaration, and its kind.
 HEAD = re.compile(r'{"function":"(\w+)",("file":[^,]*,"line":[^,]*),"kind":"([^"]*)","addr":')
-INIT = """
-/bin/busybox --install -s /bin
-mount -t tracefs none /sys/kernel/tracing
-mount -t debugfs none /sys/kernel/debug
-ifconfig lo 127.0.0.1 up
-echo "kernel $(uname -r)"
-echo 1 >/sys/kernel/rcu_expedited
-T=/sys/kernel/tracing
+INIT = guests.SETUP + """
 K="--sidecar /kernel.cairn --no-cache"
-send() { echo "begin $1"; gzip -c "$2" | base64; echo "end $1"; }
-wait_for()
-{
-	while ! grep -qs "$1" "$2"; do
-		kill -0 $pid || { tail -3 "$2"; return; }
-		sleep 1
-	done
-}
-left() { echo "left $1 $(wc -l </sys/kernel/debug/kprobes/list) $(wc -l <$T/enabled_functions)"; }
 work 1
 left before
 cairn trace -k --dry-run --json $K $(cat /functions) >/tmp/plan.json 2>/tmp/said
@@ -289,17 +273,6 @@ def sent(text, name):
         return ''
 
 
-def number_of(value):
-    """As the register has it; None: it is shown otherwise (a string, an enumerator, a struct)."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str) and re.fullmatch('0x[0-9a-f]+', value):
-        return int(value, 16)
-    return None
-
-
 def compare(version, text, events, names, gdb):
     """Each hit of each place, in each thread, in order, but those that are told to be missed."""
     summary = events[-1] if events else {}
@@ -329,7 +302,7 @@ def compare(version, text, events, names, gdb):
             continue
         for mine, read in zip(ours[key], theirs[key]):
             for (name, (_, size)), other in zip(sorted(gdb[key[0]].items()), read):
-                value, mask = number_of(mine.get(name)), (1 << 8 * size) - 1
+                value, mask = common.number_of(mine.get(name)), (1 << 8 * size) - 1
                 if value is None:
                     continue
                 n_values += 1

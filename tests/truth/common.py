@@ -2,6 +2,7 @@
 """What the long comparisons share: running programs, claims, and reading what Cairn prints."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,17 @@ def json_lines(text):
         except ValueError as error:
             raise RuntimeError(f'line {number} is not JSON ({error}): {line[:200]}') from error
     return rows
+
+
+def number_of(value):
+    """A value of JSON as the register has it; None: it is shown otherwise (a string, an enumerator, a struct)."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and re.fullmatch('0x[0-9a-f]+', value):
+        return int(value, 16)
+    return None
 
 
 def cairn_sites(path, *functions, timeout=300):

@@ -20,6 +20,26 @@ export PATH=/bin HOME=/tmp
 /bin/busybox mount -t tmpfs none /tmp
 """
 END = "\n/bin/busybox poweroff -f\n"
+# What scripts that probe a guest begin with: `send` prints a file, `wait_for TEXT FILE [PID]` waits
+# while the process, or $pid, is there, and `left` counts the probes of the kernel.
+SETUP = r"""
+/bin/busybox --install -s /bin
+mount -t tracefs none /sys/kernel/tracing
+mount -t debugfs none /sys/kernel/debug
+ifconfig lo 127.0.0.1 up
+echo "kernel $(uname -r)"
+echo 1 >/sys/kernel/rcu_expedited
+T=/sys/kernel/tracing
+send() { echo "begin $1"; gzip -c "$2" | base64; echo "end $1"; }
+wait_for()
+{
+	while ! grep -qs "$1" "$2"; do
+		kill -0 ${3:-$pid} || { tail -3 "$2"; return; }
+		sleep 1
+	done
+}
+left() { echo "left $1 $(wc -l </sys/kernel/debug/kprobes/list) $(wc -l <$T/enabled_functions)"; }
+"""
 
 
 def pairs():

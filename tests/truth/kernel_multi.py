@@ -79,16 +79,6 @@ def files(folder, sites, hot):
     return found
 
 
-def number_of(value):
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str) and re.fullmatch('0x[0-9a-f]+', value):
-        return int(value, 16)
-    return None
-
-
 def by_convention(site):
     """[(name, bytes)] of the parameters that are in the register of their place."""
     found = []
@@ -120,7 +110,7 @@ def compare(version, text, sent, chosen):
             continue
         for mine, read in zip(ours[key], theirs[key]):
             for (name, size), other in zip(by_convention(chosen[key[0]]), read):
-                value = number_of(mine.get(name))
+                value = common.number_of(mine.get(name))
                 if value is None:
                     continue
                 n_values += 1

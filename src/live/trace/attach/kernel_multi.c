@@ -2,9 +2,9 @@
 /*
  * Which sites go by a kprobe_multi link
  *
- * A hit by such a link has the registers that ftrace saves. Up to Linux 6.13 these are all. Later
- * kernels save those that carry arguments, rax, rbp, rsp and rip (save_mcount_regs in ftrace_64.S);
- * the others have what the stack held there. So a site goes that way only if its fetch program
+ * A hit by such a link has the registers that ftrace saves. In some kernels these are all. Others
+ * save those that carry arguments, rax, rbp, rsp and rip (save_mcount_regs in ftrace_64.S); the
+ * rest has what the stack held there. So a site goes that way only if its fetch program
  * reads none of the others. Walking a stack needs the saved ones, too: traces with stacks have
  * kprobes.
  *
@@ -47,11 +47,6 @@ struct kprobe_multi_attr {
 	uint64_t names, addresses, cookies;
 };
 
-static uint64_t pointer(const void *p)
-{
-	return (uint64_t)(uintptr_t)p;
-}
-
 static int make_link(int prog_fd, uint64_t addresses, uint64_t cookies, uint32_t n)
 {
 	struct kprobe_multi_attr attr = {.prog_fd = (uint32_t)prog_fd,
@@ -66,7 +61,8 @@ static int make_link(int prog_fd, uint64_t addresses, uint64_t cookies, uint32_t
 
 int kernel_multi_link(int prog_fd, const struct link_places *places)
 {
-	return make_link(prog_fd, pointer(places->offsets), pointer(places->cookies), places->n);
+	return make_link(prog_fd, link_pointer(places->offsets), link_pointer(places->cookies),
+			 places->n);
 }
 
 bool kernel_multi_is_known(void)
@@ -108,15 +104,10 @@ struct kprobe_multi_info {
 bool kernel_multi_missed(int link_fd, uint64_t *ret)
 {
 	struct kprobe_multi_info info = {0};
-	union bpf_attr attr = {0};
+	size_t n = link_info(link_fd, &info, sizeof(info));
 
-	attr.info.bpf_fd = (uint32_t)link_fd;
-	attr.info.info_len = sizeof(info);
-	attr.info.info = pointer(&info);
-	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
-		return false;
 	*ret = info.missed;
-	return attr.info.info_len >= INFO_WITH_MISSED;
+	return n >= INFO_WITH_MISSED;
 }
 
 /* ---- which ---- */

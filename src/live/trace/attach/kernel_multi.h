@@ -29,8 +29,9 @@ uint32_t kernel_multi_choose(struct cairn_trace *t);
 /*
  * kernel_multi_link - one link for entries of functions
  *
- * @places  addresses in @places->offsets, each of another function Returns a file descriptor that
- * detaches when closed, or a negative errno: ftrace does not know one of the addresses.
+ * @places  addresses in @places->offsets, each of another function
+ * Returns a file descriptor that detaches when closed, or a negative errno: ftrace does not know
+ * one of the addresses.
  */
 int kernel_multi_link(int prog_fd, const struct link_places *places);
 

@@ -36,11 +36,6 @@ struct uprobe_multi_attr {
 
 #define FLAG_RETURN 1
 
-static uint64_t pointer(const void *p)
-{
-	return (uint64_t)(uintptr_t)p;
-}
-
 int link_multi(int prog_fd, const char *path, const struct link_places *places, int pid)
 {
 	struct uprobe_multi_attr attr = {
@@ -48,10 +43,10 @@ int link_multi(int prog_fd, const char *path, const struct link_places *places, 
 		.attach_type =
 			places->moment == LINK_IN_SESSION ? LINK_UPROBE_SESSION : LINK_UPROBE_MULTI,
 		.flags = places->moment == LINK_AT_RETURN ? FLAG_RETURN : 0,
-		.path = pointer(path),
-		.offsets = pointer(places->offsets),
-		.ref_ctr_offsets = pointer(places->semaphores),
-		.cookies = pointer(places->cookies),
+		.path = link_pointer(path),
+		.offsets = link_pointer(places->offsets),
+		.ref_ctr_offsets = link_pointer(places->semaphores),
+		.cookies = link_pointer(places->cookies),
 		.n = places->n,
 		.pid = (uint32_t)pid,
 	};
@@ -68,9 +63,9 @@ int link_load_nothing_for(uint32_t attach_type)
 	union bpf_attr attr = {0};
 
 	attr.prog_type = BPF_PROG_TYPE_KPROBE;
-	attr.insns = pointer(insns);
+	attr.insns = link_pointer(insns);
 	attr.insn_cnt = 2;
-	attr.license = pointer("Dual BSD/GPL");
+	attr.license = link_pointer("Dual BSD/GPL");
 	attr.expected_attach_type = attach_type;
 	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
@@ -158,7 +153,7 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
 	if (place->moment == LINK_AT_RETURN)
 		event.config |= PERF_RETURN;
 	event.type = (uint32_t)type;
-	event.config1 = pointer(path);
+	event.config1 = link_pointer(path);
 	event.config2 = place->offsets[0];
 	/*
 	 * The program runs for every thread whose address space has the probe, whatever the event's
@@ -192,6 +187,18 @@ int link_kernel(int prog_fd, int type, const struct link_places *place)
 	return link;
 }
 
+size_t link_info(int link_fd, void *ret, size_t size)
+{
+	union bpf_attr attr = {0};
+
+	attr.info.bpf_fd = (uint32_t)link_fd;
+	attr.info.info_len = (uint32_t)size;
+	attr.info.info = link_pointer(ret);
+	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
+		return 0;
+	return attr.info.info_len;
+}
+
 /*
  * The part of struct bpf_link_info that BPF_OBJ_GET_INFO_BY_FD fills for a kprobe:
  *
@@ -215,14 +222,9 @@ struct kprobe_info {
 bool link_kernel_missed(int link_fd, uint64_t *ret)
 {
 	struct kprobe_info info = {0};
-	union bpf_attr attr = {0};
+	size_t n = link_info(link_fd, &info, sizeof(info));
 
-	attr.info.bpf_fd = (uint32_t)link_fd;
-	attr.info.info_len = sizeof(info);
-	attr.info.info = pointer(&info);
-	if (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
-		return false;
 	/* Of a uprobe something else is there. */
 	*ret = info.type >= KPROBE_INFO ? info.missed : 0;
-	return info.type && attr.info.info_len >= offsetof(struct kprobe_info, cookie);
+	return info.type && n >= offsetof(struct kprobe_info, cookie);
 }

@@ -4,6 +4,7 @@
 #define TRACE_LINK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* BPF_TRACE_UPROBE_MULTI; the headers of the reference system are older than it. */
@@ -75,6 +76,15 @@ int link_single(int prog_fd, const char *path, const struct link_places *place, 
  * Cost: the kernel waits for all processors, here and when it is closed.
  */
 int link_kernel(int prog_fd, int type, const struct link_places *place);
+
+/* A pointer, as bpf(2) takes it. */
+static inline uint64_t link_pointer(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/* What the kernel tells of a link: @size bytes at most. Returns how many it filled, 0: none. */
+size_t link_info(int link_fd, void *ret, size_t size);
 
 /*
  * Hits of such a link that its program never saw, and returns that the kernel did not follow;
