@@ -172,8 +172,9 @@ def threads_and_goroutines_of_go_have_a_beginning():
 def code_of_a_process_whose_main_thread_has_ended_has_its_name():
     program = compile_c("without-main", WITHOUT_MAIN, flags=("-O2", "-pthread"))
     r, stacks = sampled("without-main", "-F", "499", "-c", program)
-    expect(
-        share(settled(stacks), lambda functions: functions[-1] == "made:here_[j]") > 0.8, stacks, r)
+    # How long it takes to ask for the time is the machine's matter.
+    stacks = {f: n for f, n in settled(stacks).items() if "clock_gettime" not in f[-1]}
+    expect(share(stacks, lambda functions: functions[-1] == "made:here_[j]") > 0.9, stacks, r)
 
 
 # ---- code whose rows the process gives to others ----
