@@ -31,6 +31,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -330,6 +331,10 @@ def folder_of_files():
 
 def environment(build, seconds, folder):
     env = dict(os.environ)
+    # The first in the path may be a script that looks for this interpreter, for half a second.
+    found = shutil.which("python3")
+    if found and not os.path.samefile(found, sys.executable):
+        env["PATH"] = os.path.dirname(os.path.realpath(sys.executable)) + os.pathsep + env["PATH"]
     if folder:
         env["TMPDIR"] = folder
     env.update(CAIRN=os.path.join(build,

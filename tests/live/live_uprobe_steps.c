@@ -100,7 +100,7 @@ enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
 static const char *const known_traces[] = {"x87_address"};
 
 /* Hazards of some processors only: Intel's, AMD's, or those below a hypervisor. */
-static const char *const of_some_processors[] = {"sysenter", "vmcall", "vmmcall"};
+static const char *const of_some_processors[] = {"sysenter", "vmcall", "vmmcall", "cpuid"};
 
 static bool is_among(const char *id, const char *const *ids, size_t n)
 {

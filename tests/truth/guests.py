@@ -11,6 +11,11 @@ import traceback
 
 import common
 
+# Of a guest. More guests at once than the machine has processors for end later than one by one.
+PROCESSORS = 2
+AT_ONCE = max(1, (os.cpu_count() or 1) // PROCESSORS)
+SECONDS = 900  # against hangs only
+
 BEGIN = """#!/bin/busybox sh
 export PATH=/bin HOME=/tmp
 /bin/busybox mkdir -p /proc /sys /dev /tmp
@@ -120,23 +125,30 @@ def boot(kernel, script, files, programs=None, megabytes=1536):
             shell=True,
             cwd=folder,
             check=True)
-        r = subprocess.run([
+        words = [
             'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max',
-            '-smp', '2', '-m',
-            str(megabytes), '-nographic', '-no-reboot', '-kernel',
-            kernel, '-initrd', archive.name, '-append',
+            '-smp',
+            str(PROCESSORS), '-m',
+            str(megabytes), '-nographic', '-no-reboot', '-kernel', kernel,
+            '-initrd', archive.name, '-append',
             'console=ttyS0 quiet panic=-1 noapic no_timer_check'
-        ],
-                           stdin=subprocess.DEVNULL,
-                           capture_output=True,
-                           timeout=900,
-                           check=False)
-    return r.stdout.decode('utf-8', 'replace').replace('\r', '')
+        ]
+        try:
+            out = subprocess.run(words,
+                                 stdin=subprocess.DEVNULL,
+                                 capture_output=True,
+                                 timeout=SECONDS,
+                                 check=False).stdout
+        except subprocess.TimeoutExpired as e:
+            said = (e.stdout or b'').decode('utf-8', 'replace')[-1000:]
+            raise RuntimeError(
+                f'the guest did not end in {SECONDS} s. The last that it said:\n{said}'
+            ) from e
+    return out.decode('utf-8', 'replace').replace('\r', '')
 
 
 def begin(check, pair, path):
-    """A process that checks a kernel, and writes to a file what it finds. Guests wait for half of
-    their time, so that all kernels are checked at once."""
+    """A process that checks a kernel, and writes to a file what it finds."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -177,9 +189,11 @@ def each(of, check, *tools):
             'scripts/kernels.sh fetches the kernels')
         common.finish()
     with tempfile.TemporaryDirectory() as folder:
-        begun = [(begin(check, pair, path), path) for pair, path in [
-            (pair, os.path.join(folder, str(i))) for i, pair in enumerate(pairs())
-        ]]
-        for pid, path in begun:
-            take(pid, path)
+        todo = [(pair, os.path.join(folder, str(i)))
+                for i, pair in enumerate(pairs())]
+        for i in range(0, len(todo), AT_ONCE):
+            begun = [(begin(check, pair, path), path)
+                     for pair, path in todo[i:i + AT_ONCE]]
+            for pid, path in begun:
+                take(pid, path)
     common.finish()

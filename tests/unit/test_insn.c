@@ -502,6 +502,7 @@ static void uprobe_rules(void **state)
 		{"rdtscp", "\x0f\x01\xf9", 3, CAIRN_HAZARD_NONE, false},
 		{"lcall *(%rdi)", "\xff\x1f", 2, CAIRN_HAZARD_SEES_STEP, false},
 		{"ljmp *(%rdi)", "\xff\x2f", 2, CAIRN_HAZARD_NONE, false},
+		{"cpuid", "\x0f\xa2", 2, CAIRN_HAZARD_SEES_STEP, false},
 		{"xbegin", "\xc7\xf8\x10\x00\x00\x00", 6, CAIRN_HAZARD_SEES_STEP, false},
 		{"fld1", "\xd9\xe8", 2, CAIRN_HAZARD_NONE, false},
 		{"rep movsq", "\xf3\x48\xa5", 3, CAIRN_HAZARD_REPEATS, false},

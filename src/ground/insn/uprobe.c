@@ -250,6 +250,7 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
  * copy are executed. The trap aborts an xbegin, which goes on at a distance from the copy. On
  * Intel's processors sysenter returns to another address, and the fault of AMD's vmmcall, which a
  * hypervisor raises, has the address of the copy; on AMD's the same may be true of Intel's vmcall.
+ * All hypervisors execute cpuid themselves, and one was seen that ends no step then.
  */
 static bool sees_step(const ZydisDecodedInstruction *zi)
 {
@@ -267,6 +268,7 @@ static bool sees_step(const ZydisDecodedInstruction *zi)
 	case ZYDIS_MNEMONIC_STR:
 	case ZYDIS_MNEMONIC_SMSW:
 	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_CPUID:
 		return true;
 	case ZYDIS_MNEMONIC_CALL:
 		return zi->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;

@@ -26,7 +26,7 @@ enum {
 	 * Raised whenever the same binary would give other sites, locations, chains or lines than
 	 * before, in the same format. So a user with only an older sidecar gets a note.
 	 */
-	SIDECAR_ANALYSIS = 9,
+	SIDECAR_ANALYSIS = 10,
 
 	/*
 	 * Bytes of code that a page describes; with this size, the offset of a row in it is one
