@@ -226,6 +226,35 @@ def a_program_of_c_prints_what_the_program_logs():
     expect(events_of(out) == wanted(path), out)
 
 
+BUSY = """\
+volatile int n;
+__attribute__((noinline)) void hot(int x) { n += x; __asm__ volatile(""); }
+int main(void) { for (;;) hot(n); }
+"""
+
+
+@claim
+def a_program_of_c_ends_where_events_come_faster_than_it_prints_them():
+    path = compile_c("trace-emit-busy", BUSY)
+    base = compiled(emit("c", "hot(x)", path=path))
+    with Running(path) as one, Running(path) as two, subprocess.Popen(
+        [base, base + ".bpf.o", str(one.pid), str(two.pid)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as tracer:
+        first = tracer.stderr.readline()
+        # Some 8,000 lines a second are read of it, which is less than there are.
+        begin, is_told = time.monotonic(), False
+        while os.read(tracer.stdout.fileno(), 1 << 14):
+            time.sleep(0.04)
+            if time.monotonic() > begin + 1 and not is_told:
+                tracer.send_signal(signal.SIGINT)
+                is_told = True
+            if time.monotonic() > begin + 60:
+                tracer.kill()
+        err = tracer.stderr.read().decode()
+    expect(first == b"attached\n" and tracer.returncode == 0, first, err)
+
+
 def sums_of(path):
     rows = {}
     for c in calls(path):
