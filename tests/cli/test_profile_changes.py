@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from claims import CAIRN, Running, claim, compile_c, expect, folder, main
-from profiling import profile
+from profiling import profile, wait_until_sampling
 from receiver import SECONDS
 
 # The main thread ends, and another one goes on; for so many rounds.
@@ -81,6 +81,7 @@ def a_process_whose_main_thread_has_ended_is_attached_to_and_its_end_is_seen():
         profile("-p", str(program.pid), "--duration", "200ms", "--no-cache")
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as profiler:
+            wait_until_sampling(profiler.pid)
             time.sleep(2)
             program.process.kill()
             try:

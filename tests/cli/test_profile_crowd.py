@@ -14,7 +14,7 @@ import subprocess
 import time
 
 from claims import (CAIRN, IS_SANITIZED, Skip, claim, compile_c, expect, main, need_root, path_of)
-from profiling import profile
+from profiling import profile, wait_until_sampling
 
 N_PROCESSES, N_MAPPINGS = (int(n) for n in os.environ.get("CROWD", "300:4000").split(":"))
 SECONDS = 4 + N_PROCESSES // 500
@@ -109,25 +109,12 @@ def crowd():
             process.kill()
 
 
-def has_begun(pid):
-    """Whether it samples: then it has an event for each processor, beside those of the reports."""
-    found = 0
-    with contextlib.suppress(OSError):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                found += os.readlink(f"/proc/{pid}/fd/{fd}") == "anon_inode:[perf_event]"
-    return found >= 2 * os.cpu_count()
-
-
 def sample_all(seconds, out, in_the_middle):
     """(summary, kilobytes of memory at most) of a run."""
     words = ["-a", "-F", "999", "--duration", str(seconds), "-o", out, "--json", "--no-cache"]
     with open(path_of("crowd.text"), "w+", encoding="utf-8") as text:
         tracer = subprocess.Popen([CAIRN, "profile", *words], stdout=text)
-        for _ in range(1200):
-            if has_begun(tracer.pid):
-                break
-            time.sleep(0.05)
+        wait_until_sampling(tracer.pid)
         time.sleep(seconds / 2)
         in_the_middle()
         _, status, used = os.wait4(tracer.pid, 0)
@@ -175,8 +162,11 @@ def a_crowd_is_sampled_within_bounds_and_the_run_ends():
     whole = sum(n for (_, end), n in ends.items() if end == "whole")
     # The program's unwind table is one of many, and may be made late on a busy machine.
     late = sum(n for (_, end), n in ends.items() if end == "not-ready")
-    expect(whole >= 0.95 * (sum(ends.values()) - late) > 0, *shown)
-    expect(ends["crowd-first", "whole"] > 0 and len(pids) > N_PROCESSES / 50, *shown)
+    expect(whole >= 0.95 * (sum(ends.values()) - late), *shown)
+    # Under sanitizers it may be made after the end.
+    expect(IS_SANITIZED or whole > 0, *shown)
+    expect(IS_SANITIZED or ends["crowd-first", "whole"] > 0, *shown)
+    expect(len(pids) > N_PROCESSES / 50, *shown)
     # What each process and each mapping may take; others run here, too.
     expect(IS_SANITIZED or more[0] < 100000 + 16 * N_PROCESSES + N_MAPPINGS, *shown)
     expect(more[1] < 16e6 + 4096 * N_PROCESSES + 200 * N_MAPPINGS, *shown)

@@ -9,7 +9,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, claim, claim_each, compile_c, expect, folder, main, write  # noqa: E402
+from claims import (CAIRN, IS_SANITIZED, claim, claim_each, compile_c, expect, folder,  # noqa: E402
+                    main, write)
 
 SOURCE = "struct a { int x; char b[4]; } v; int main(void) { return v.x; }\n"
 FLEXIBLE = "struct a { int n; char rest[]; };\n"
@@ -18,7 +19,8 @@ FLEXIBLE = "struct a { int n; char rest[]; };\n"
 def ends(*words):
     """How it ends, within a time in which nothing waits for another program."""
     return subprocess.run([CAIRN, *words], stdin=subprocess.DEVNULL, capture_output=True,
-                          check=False, timeout=60, env=dict(os.environ, CAIRN_CACHE="off"))
+                          check=False, timeout=240 if IS_SANITIZED else 60,
+                          env=dict(os.environ, CAIRN_CACHE="off"))
 
 
 def fifo():

@@ -250,7 +250,7 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
  * copy are executed. The trap aborts an xbegin, which goes on at a distance from the copy. On
  * Intel's processors sysenter returns to another address, and the fault of AMD's vmmcall, which a
  * hypervisor raises, has the address of the copy; on AMD's the same may be true of Intel's vmcall.
- * All hypervisors execute cpuid themselves, and one was seen that ends no step then.
+ * Hypervisors execute cpuid themselves, and one (PVM) was seen to end no step then.
  */
 static bool sees_step(const ZydisDecodedInstruction *zi)
 {
