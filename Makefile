@@ -27,7 +27,9 @@ SETUP = -Db_sanitize=address,undefined -Db_lundef=false
 # A function called through a wrong pointer type and the like must end the test, not print and go
 # on.
 export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
-export ASAN_OPTIONS ?= strict_string_checks=1:detect_stack_use_after_return=1
+# Half of the time goes into memory that is touched for the first time: less is kept from being used
+# again.
+export ASAN_OPTIONS ?= strict_string_checks=1:detect_stack_use_after_return=1:quarantine_size_mb=16
 # What is claimed of the sources (suite compile) is claimed once.
 CHECKED = unit cli live
 else
