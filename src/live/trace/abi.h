@@ -402,6 +402,8 @@ struct trace_short_value {
 
 #define TRACE_SHORT_VALUES 2
 #define TRACE_SHORT_KEY    24 /* bytes, the header included */
+/* Bytes of the header, which is left out of the maps if all sites have the same entry and program. */
+#define TRACE_SHORT_HEADER 8
 
 struct trace_short {
 	struct trace_short_value condition, number, values[TRACE_SHORT_VALUES];

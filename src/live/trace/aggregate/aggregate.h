@@ -83,7 +83,11 @@ struct aggregates {
 	uint32_t n_slot;    /* bytes that the probes so far need */
 	uint32_t max_keys;
 	bool clears;
-	bool is_short; /* from kernel_load() on: all sites have short programs */
+	/* From kernel_load() on: all sites have short programs, and all of them the same one. */
+	bool is_short, is_common;
+	struct trace_short common;
+	bool has_condition; /* the common one */
+	uint32_t key_from;  /* so many bytes of keys, all zeroes, are left out of the maps */
 	bool any_signed[TRACE_UPDATES_MAX];
 	struct trace_aggregate_plan plan; /* the kernel's, from aggregates_finish() on */
 	uint64_t from_ns;

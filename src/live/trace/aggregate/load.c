@@ -33,7 +33,7 @@ static int size_groups(const struct aggregates *a, struct bpf_map *map, bool is_
 	int e = bpf_map__set_max_entries(map, is_used ? a->max_keys : 1);
 
 	e = e ? e : bpf_map__set_type(map, per_cpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH);
-	e = e ? e : bpf_map__set_key_size(map, a->plan.n_key ? a->plan.n_key : 8);
+	e = e ? e : bpf_map__set_key_size(map, a->plan.n_key ? a->plan.n_key - a->key_from : 8);
 	return e ? e : bpf_map__set_value_size(map, a->plan.n_cells * 8);
 }
 
@@ -60,6 +60,16 @@ static int size_totals(const struct cairn_trace *t, struct trace_bpf *bpf, bool 
 	return e ? e : bpf_map__set_value_size(bpf->maps.zeroes, n_cells * 8);
 }
 
+/* The only probe's. */
+static void set_common(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	const struct aggregates *a = t->aggregates;
+
+	bpf->rodata->common_program = a->common;
+	bpf->rodata->common_entry = (struct trace_site_entry){
+		.has_condition = a->has_condition, .is_signed = t->probes.p[0]->is_signed};
+}
+
 int aggregates_size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
 	const struct aggregates *a = t->aggregates;
@@ -77,6 +87,8 @@ int aggregates_size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 	/* A map has one entry at least. */
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.shorts, (uint32_t)t->programs.n + 1);
 	bpf->rodata->plan = a->plan;
+	if (a->is_common)
+		set_common(t, bpf);
 	return e;
 }
 

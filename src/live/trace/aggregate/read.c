@@ -211,15 +211,16 @@ static int keep_group(struct reading *r, const uint8_t *key, uint32_t probe)
 
 static int read_groups(struct reading *r, int fd)
 {
-	uint8_t key[AGGREGATE_SLOT_MAX];
+	uint8_t key[AGGREGATE_SLOT_MAX] = {0};
+	uint8_t *stored = key + r->a->key_from;
 	void *before = NULL;
 	uint32_t probe;
 	int e = 0;
 
-	while (e == 0 && bpf_map_get_next_key(fd, before, key) == 0) {
-		before = key;
+	while (e == 0 && bpf_map_get_next_key(fd, before, stored) == 0) {
+		before = stored;
 		memcpy(&probe, key, sizeof(probe));
-		e = bpf_map_lookup_elem(fd, key, r->values) ? -errno : keep_group(r, key, probe);
+		e = bpf_map_lookup_elem(fd, stored, r->values) ? -errno : keep_group(r, key, probe);
 	}
 	return e;
 }

@@ -6,6 +6,8 @@
  * operation with a constant, possibly cut again, and then the part's end. Anything else stays with
  * the interpreter, which has the same operations.
  */
+#include <string.h>
+
 #include "trace/aggregate/aggregate.h"
 
 /* A program that is read from front to back. */
@@ -142,15 +144,41 @@ bool aggregate_shorten(const struct cairn_trace *t, uint32_t program, struct tra
 	return take_parts(a, &in, ret);
 }
 
+static void note_short(struct cairn_trace *t, const struct trace_site *site, bool is_first)
+{
+	struct aggregates *a = t->aggregates;
+	bool has_condition = t->programs.p[site->pub.program].has_condition;
+	struct trace_short its;
+
+	if (site->follows || !aggregate_shorten(t, site->pub.program, &its)) {
+		a->is_short = false;
+		return;
+	}
+	if (is_first) {
+		a->common = its;
+		a->has_condition = has_condition;
+	}
+	if (a->has_condition != has_condition || memcmp(&a->common, &its, sizeof(its)))
+		a->is_common = false;
+}
+
+/*
+ * The header of all keys is zero where there is one probe, as short programs read no memory that
+ * could be missing. A shorter key is hashed and compared in less time.
+ */
 void aggregates_note_short(struct cairn_trace *t)
 {
-	struct trace_short ignored;
+	struct aggregates *a = t->aggregates;
+	bool is_first = true;
 
-	t->aggregates->is_short = true;
+	a->is_short = true;
+	a->is_common = t->probes.n == 1;
 	for (size_t i = 0; i < t->sites.n; i++) {
-		const struct trace_site *site = t->sites.p[i];
-		if (!site->pub.refused &&
-		    (site->follows || !aggregate_shorten(t, site->pub.program, &ignored)))
-			t->aggregates->is_short = false;
+		if (t->sites.p[i]->pub.refused)
+			continue;
+		note_short(t, t->sites.p[i], is_first);
+		is_first = false;
 	}
+	a->is_common = a->is_common && a->is_short && !is_first;
+	a->key_from = a->is_common ? TRACE_SHORT_HEADER : 0;
 }

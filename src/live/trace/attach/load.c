@@ -150,7 +150,7 @@ static struct bpf_program *program_of(const struct cairn_trace *t, const struct 
 	if (t->stacks)
 		return t->aggregates ? stacked_aggregate(bpf, class) : stacked_program(bpf, class);
 	if (t->aggregates && !class && t->aggregates->is_short)
-		return bpf->progs.all_short;
+		return t->aggregates->is_common ? bpf->progs.common_short : bpf->progs.all_short;
 	return t->aggregates ? aggregate_program(bpf, class) : class_program(bpf, class);
 }
 
@@ -298,8 +298,9 @@ static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, 
 		choose_multi_program(t, bpf, i, how);
 		choose_return_programs(t, bpf, class_sizes[i], how);
 	}
-	/* It reads registers only. */
+	/* They read registers only. */
 	bpf_program__set_flags(bpf->progs.all_short, 0);
+	bpf_program__set_flags(bpf->progs.common_short, 0);
 	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
 	bpf_program__set_autoload(bpf->progs.on_exit, how.children && traced_has_table(t));
 	bpf_program__set_autoload(bpf->progs.on_walk_fork, t->stacks);

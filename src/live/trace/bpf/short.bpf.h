@@ -24,6 +24,9 @@ struct {
 /* Whether hits are to be told apart by process: not where the kernel's link has those of one. */
 const volatile __u8 wants_ids = 1;
 const volatile __u32 n_sites = 0;
+/* What all sites have, if they have the same. */
+const volatile struct trace_site_entry common_entry = {};
+const volatile struct trace_short common_program = {};
 
 /* The same where a call is no matter. */
 static __noinline __u64 called_value(const struct pt_regs *ctx, const struct trace_short_value *s)
@@ -63,21 +66,39 @@ static __noinline int put_known(__u64 *key, struct pt_regs *ctx)
  * Each update computes the number anew: the verifier would follow what the others found out about
  * it.
  */
-static __noinline int update_short(__u64 *cells, struct pt_regs *ctx, const struct trace_short *s,
-				   const struct trace_site_entry *entry)
+static __always_inline void update_each(__u64 *cells, struct pt_regs *ctx,
+					const struct trace_short *s,
+					const struct trace_site_entry *entry, const int is_common)
 {
 #pragma unroll
 	for (int k = 0; k < TRACE_UPDATES_MAX; k++)
 		if (plan.updates[k].kind != TRACE_UPDATE_NONE)
-			update(cells, k, called_value(ctx, &s->number), entry->is_signed >> k & 1,
-			       entry->probe);
+			update(cells, k,
+			       is_common ? short_value(ctx, &s->number)
+					 : called_value(ctx, &s->number),
+			       entry->is_signed >> k & 1, entry->probe);
+}
+
+static __noinline int update_short(__u64 *cells, struct pt_regs *ctx, const struct trace_short *s,
+				   const struct trace_site_entry *entry)
+{
+	update_each(cells, ctx, s, entry, 0);
+	return 0;
+}
+
+static __noinline int update_common(__u64 *cells, struct pt_regs *ctx, const struct trace_short *s,
+				    const struct trace_site_entry *entry)
+{
+	update_each(cells, ctx, s, entry, 1);
 	return 0;
 }
 
 static __always_inline __u64 *cells_of_short(struct pt_regs *ctx, const struct trace_short *s,
-					     const struct trace_site_entry *entry)
+					     const struct trace_site_entry *entry,
+					     const int is_common)
 {
 	__u64 key[TRACE_SHORT_KEY / 8] = {entry->probe};
+	void *stored = (char *)key + (is_common ? TRACE_SHORT_HEADER : 0);
 	__u64 *cells;
 
 	if (plan.has_known)
@@ -85,9 +106,11 @@ static __always_inline __u64 *cells_of_short(struct pt_regs *ctx, const struct t
 	if (plan.n_values > 0)
 		put_value(key, s->values[0].word, short_value(ctx, &s->values[0]));
 	if (plan.n_values > 1)
-		put_value(key, s->values[1].word, called_value(ctx, &s->values[1]));
-	cells = bpf_map_lookup_elem(&groups, key);
-	return cells ? cells : add_group(&groups, key, entry->probe);
+		put_value(key, s->values[1].word,
+			  is_common ? short_value(ctx, &s->values[1])
+				    : called_value(ctx, &s->values[1]));
+	cells = bpf_map_lookup_elem(&groups, stored);
+	return cells ? cells : add_group(&groups, stored, entry->probe);
 }
 
 /* The cells of hits without a key, and of those whose key found no room. */
@@ -111,37 +134,50 @@ static __noinline int is_drawn_short(const struct trace_site_entry *entry)
 
 /* Whether the hit is wanted; counts it if not. */
 static __always_inline int is_wanted_short(struct pt_regs *ctx, const struct trace_short *s,
-					   const struct trace_site_entry *entry)
+					   const struct trace_site_entry *entry,
+					   const int is_common)
 {
 	if (*(volatile __u32 *)&draw_below && !is_drawn_short(entry))
 		return 0;
-	return !entry->has_condition || called_value(ctx, &s->condition) || filter_out(entry);
+	if (!entry->has_condition)
+		return 1;
+	if (is_common ? short_value(ctx, &s->condition) : called_value(ctx, &s->condition))
+		return 1;
+	return filter_out(entry);
 }
 
-static __always_inline int add_short(struct pt_regs *ctx, const struct trace_site_entry *entry)
+static __always_inline int add_short(struct pt_regs *ctx, const struct trace_site_entry *entry,
+				     const struct trace_short *s, const int is_common)
 {
-	__u32 at = entry->short_at;
-	const struct trace_short *s = bpf_map_lookup_elem(&shorts, &at);
 	__u64 *cells = NULL;
 
-	if (!s || !is_wanted_short(ctx, s, entry))
+	if (!is_wanted_short(ctx, s, entry, is_common))
 		return 0;
 	if (plan.n_key)
-		cells = cells_of_short(ctx, s, entry);
+		cells = cells_of_short(ctx, s, entry, is_common);
 	if (!cells)
 		cells = cells_of_all(entry);
 	if (!cells)
 		return 0;
 	add(cells, 1);
 	if (plan.n_cells > 1)
-		update_short(cells, ctx, s, entry);
+		is_common ? update_common(cells, ctx, s, entry)
+			  : update_short(cells, ctx, s, entry);
 	return 0;
+}
+
+static __always_inline int add_short_of(struct pt_regs *ctx, const struct trace_site_entry *entry)
+{
+	__u32 at = entry->short_at;
+	const struct trace_short *s = bpf_map_lookup_elem(&shorts, &at);
+
+	return s ? add_short(ctx, entry, s, 0) : 0;
 }
 
 /* Called if only some of the sites have short programs. */
 static __noinline int short_hit(struct pt_regs *ctx, const struct trace_site_entry *entry)
 {
-	return add_short(ctx, entry);
+	return add_short_of(ctx, entry);
 }
 
 static __always_inline const struct trace_site_entry *site_of_short(struct pt_regs *ctx)
@@ -159,7 +195,26 @@ static __always_inline int hit_of_short(struct pt_regs *ctx)
 	if (wants_ids && !wanted(current_ids() >> 32))
 		return 0;
 	entry = site_of_short(ctx);
-	return entry ? add_short(ctx, entry) : 0;
+	return entry ? add_short_of(ctx, entry) : 0;
+}
+
+/*
+ * The program if all sites have the same entry and the same short program. It looks up nothing but
+ * the cells. What the tables say elsewhere is constant here, so that the verifier removes the code
+ * of all other programs.
+ */
+SEC("uprobe")
+int common_short(struct pt_regs *ctx)
+{
+	const struct trace_site_entry *entry = (const void *)&common_entry;
+	const struct trace_short *s = (const void *)&common_program;
+
+	if (wants_ids && !wanted(current_ids() >> 32))
+		return 0;
+	/* They are set when the program is loaded. */
+	opaque(entry);
+	opaque(s);
+	return add_short(ctx, entry, s, 1);
 }
 
 SEC("uprobe")
