@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from claims import (CAIRN, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c, expect,
                     folder, main, need, need_root, path_of, run)
@@ -353,21 +354,24 @@ def a_process_that_runs_is_followed_with_its_calls_from_then_on():
 
 
 def wait_for_probe(pid, profiler, program="logged"):
-    """Until the process's code differs from its file's: the kernel has put breakpoints there."""
-    import time  # noqa: PLC0415
+    """Until the process's code differs from its file's, and stays as it is for half a second: the
+    kernel puts one breakpoint after the other."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
         line = next(line for line in file if os.path.basename(program) in line and " r-xp " in line)
     lo, hi = (int(n, 16) for n in line.split()[0].split("-"))
     offset = int(line.split()[2], 16)
     with open(line.split()[-1], "rb") as file:
         file.seek(offset)
-        code = file.read(hi - lo)
-    until = time.monotonic() + 60
+        code = was = file.read(hi - lo)
+    until, since = time.monotonic() + 60, 0
     while time.monotonic() < until and profiler.poll() is None:
         with open(f"/proc/{pid}/mem", "rb") as memory:
             memory.seek(lo)
-            if memory.read(len(code)) != code:
-                return
+            now = memory.read(len(code))
+        if now != was:
+            was, since = now, time.monotonic()
+        if since and time.monotonic() > since + 0.5:
+            return
         time.sleep(0.02)
     if profiler.poll() == 3:
         raise Skip(" ".join(profiler.stderr.read().split()))

@@ -94,8 +94,8 @@ enum { STRIDE = 1 };
 #endif
 
 /*
- * Else its allocator asks for the time. Below a hypervisor the time has a version, which each step
- * changes, so that the kernel's function for it begins anew without end.
+ * Else its allocator asks for the time. Below a hypervisor the time has a version, which steps
+ * change, so that the kernel's function for it begins anew many times: 2 million steps were seen.
  */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)

@@ -12,9 +12,12 @@
 /* Some thousand mappings, in the time between two calls. */
 #define REPORT_BYTES ((size_t)256 * 1024)
 
-/* How long stacks wait for tables: those of all processes, or of the ones that are asked for. */
-#define TABLES_WITHIN_NS     100000000u
-#define OWN_TABLES_WITHIN_NS 2000000000u
+/*
+ * How long stacks wait for tables: those of all processes, or of the ones that are asked for. A
+ * table takes milliseconds, and on a machine whose processors others have, seconds.
+ */
+#define TABLES_WITHIN_NS     100000000ull
+#define OWN_TABLES_WITHIN_NS 10000000000ull
 /* How often all processes are looked at because reports are lost. */
 #define RECOVER_EVERY_NS     500000000u
 /* How often files are looked at because somebody may write them. */

@@ -96,9 +96,8 @@ int walker_know_command(struct walker *w, const char *program, struct cairn_err 
  */
 int walker_prepare(struct walker *w, int timeout_ms, struct cairn_err *err);
 /*
- * The same until all are made, or for 2 s, 100 ms of all processes: the first stacks need them. 0
- * or
- * -ENOMEM.
+ * The same until all are made, or for 10 s, 100 ms of all processes: the first stacks need them.
+ * Returns 0, also when a signal ended the wait; -ENOMEM.
  */
 int walker_wait_for_tables(struct walker *w, struct cairn_err *err);
 
