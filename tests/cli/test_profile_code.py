@@ -105,7 +105,7 @@ func work(n int, done chan bool) {
 func main() {
 	done := make(chan bool)
 	for i := 0; i < 200; i++ {
-		go work(50, done)
+		go work(200, done)
 	}
 	for i := 0; i < 200; i++ {
 		<-done
