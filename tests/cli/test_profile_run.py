@@ -16,7 +16,7 @@ import time
 
 from claims import (CAIRN, IS_SANITIZED, Skip, cairn, claim, claim_each, compile_c, expect, folder,
                     main, need, need_root, path_of, run, write)
-from profiling import folded_lines, profile
+from profiling import folded_lines, profile, wait_until_sampling
 
 # three() takes about three quarters of all the time, in what is inlined into it; a processor may run
 # one of the two loops faster. So the program says what it was. 20 levels of recursion lead there.
@@ -290,7 +290,7 @@ def a_process_that_runs_already_is_sampled_until_it_is_told_to_end():
         words = [CAIRN, "profile", "-p", str(target.pid), "-F", "499", "-o", out]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as p:
-            # It catches the signal from its beginning: whenever it comes, it reports.
+            wait_until_sampling(p.pid)
             time.sleep(2)
             p.send_signal(signal.SIGINT)
             text, err = p.communicate(timeout=60)
