@@ -24,7 +24,7 @@ enum {
 		4096, /* linkers put the program headers and the loader's path at the beginning */
 	HEADERS_MAX = 64,   /* programs have about 13 */
 	TEXT_MAX = 1 << 20, /* of a loader: the largest programs of Debian have 40 KB */
-	WITHIN_MS = 1000,
+	WITHIN_MS = 5000,   /* against one that hangs; it takes milliseconds on an idle machine */
 };
 
 extern char **environ;

@@ -24,7 +24,7 @@ struct needed {
  *
  * @program  absolute path
  * A program without a loader, or with an unknown one, has none. So has one whose loader fails or
- * takes more than a second. Returns 0; -ENOMEM. needed_free() in both cases.
+ * takes more than 5 seconds. Returns 0; -ENOMEM. needed_free() in both cases.
  */
 int needed_list(const char *program, struct needed *ret, struct cairn_err *err);
 void needed_free(struct needed *n);
