@@ -64,10 +64,10 @@ def measure(function, commands):
                 took, lines[name] = timed(words + [function], env)
                 times[name].append(took)
     ours = statistics.median(times['cairn'])
-    print(f'  {function:24} cairn {ours:8.1f} ms, {lines["cairn"]} sites', end='')
+    print(f'  {function:24} cairn {ours:8.1f} ms, {lines["cairn"]} lines', end='')
     if 'perf' in commands:
         theirs = statistics.median(times['perf'])
-        print(f'; perf probe -D {theirs:8.1f} ms, {lines["perf"]} places: {theirs / ours:.0f} '
+        print(f'; perf probe -D {theirs:8.1f} ms, {lines["perf"]} lines: {theirs / ours:.0f} '
               'times as long', end='')
     print()
 
