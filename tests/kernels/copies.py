@@ -3,7 +3,7 @@
 """$duration of inlined copies in kernels that QEMU boots.
 
 Kernels: those of guests.pairs(). The oracle: where a copy ends is found again from objdump and
-llvm-dwarfdump (tests/truth/kernel_paths.py), and tracefs has events at those instructions and at the
+libdw (tests/truth/kernel_paths.py), and tracefs has events at those instructions and at the
 copy's site, with the time. Each duration must begin and end at the events of one call: between the
 events of other instructions that the thread passed just before and after, so that no time has to be
 tolerated. And there are as many as calls.
@@ -97,8 +97,9 @@ def candidates(kernel, sites):
     return wanted[::step][:MAX_SITES]
 
 
-def choose(kernel, sites):
+def choose(vmlinux, folder, sites):
     """{site: (function, exits)} of copies that the workload passes."""
+    kernel = kernel_paths.Kernel(vmlinux, folder, [s['die'] for of in sites.values() for s in of if 'die' in s])
     wanted = candidates(kernel, sites)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = list(pool.map(
@@ -231,7 +232,7 @@ def check(kernel, vmlinux):
         subprocess.run(['objcopy', '--compress-debug-sections=zlib', '-w', '-R', '.rela*', '-R',
                         '.orc_unwind*', vmlinux, debug], check=True)
         subprocess.run(['gcc', '-O2', '-static', '-o', work, trace.WORK], check=True)
-        chosen = choose(kernel_paths.Kernel(vmlinux, folder), trace.sites_of(sidecar))
+        chosen = choose(vmlinux, folder, trace.sites_of(sidecar))
         names = sorted({name for name, _ in chosen.values()})
         write_events(os.path.join(folder, 'events'), chosen)
         for name, words in (('functions', names), ('first', names[:10])):
@@ -255,4 +256,4 @@ def check(kernel, vmlinux):
 
 
 if __name__ == '__main__':
-    guests.each('durations of copies in other kernels', check, 'objdump', 'llvm-dwarfdump')
+    guests.each('durations of copies in other kernels', check, 'objdump')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where inlined copies of a kernel end: by objdump, llvm-dwarfdump, and the kernel's tables.
+"""Where inlined copies of a kernel end: by objdump, libdw, and the kernel's tables.
 
 Independent of Cairn's own search, and simpler: copies that it is not sure of are left out.
 """
@@ -7,6 +7,8 @@ import os
 import re
 import struct
 import subprocess
+
+import common
 
 SILENT = {
     '__stack_chk_fail', 'panic', 'do_exit', 'make_task_dead', 'fortify_panic', '__fortify_panic',
@@ -16,15 +18,22 @@ RETURN = '__x86_return_thunk'
 CONDITIONAL = re.compile(r'j(?!mp)|loop|xbegin')
 
 
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+def run(*words, told=None):
+    return subprocess.run(words, input=told, capture_output=True, text=True, check=False).stdout
 
 
 class Kernel:
-    """A vmlinux. @bare: the same without debug information, which objdump reads faster."""
+    """A vmlinux, of which copies are asked for by the offsets @dies. @bare: the same without debug
+    information, which objdump reads faster."""
 
-    def __init__(self, vmlinux, folder):
-        self.vmlinux, self.bare = vmlinux, os.path.join(folder, 'bare')
+    def __init__(self, vmlinux, folder, dies):
+        self.bare = os.path.join(folder, 'bare')
+        self.inlined = {}
+        for line in run(common.dw_program('inlined'), vmlinux, told='\n'.join(dies)).splitlines():
+            die, name, *ranges = line.split()
+            self.inlined[int(die, 16)] = name, [
+                tuple(int(at, 16) for at in low_high.split('-')) for low_high in ranges
+            ]
         subprocess.run(
             ['objcopy', '--strip-debug', '-w', '-R', '.rela*', vmlinux, self.bare], check=True)
         self.symbols, self.sizes = {}, {}
@@ -105,13 +114,8 @@ class Kernel:
 
     def ranges(self, die, function):
         """The code of a copy, by its DIE; None: it is not what was said."""
-        text = run('llvm-dwarfdump', f'--debug-info={die}', self.vmlinux)
-        found = [(int(a, 16), int(b, 16)) for a, b in re.findall(r'\[(0x\w+), (0x\w+)\)', text)]
-        low, high = (re.search(rf'DW_AT_{w}_pc\s+\((0x\w+)\)', text) for w in ('low', 'high'))
-        if low and high:
-            found.append((int(low.group(1), 16), int(high.group(1), 16)))
-        is_it = 'DW_TAG_inlined_subroutine' in text and f'"{function}"' in text
-        return found if is_it and found else None
+        name, ranges = self.inlined.get(int(die, 16), (None, None))
+        return ranges if name == function and ranges else None
 
 
 def successors(kernel, code, at):
