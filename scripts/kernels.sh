@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Fetch the kernels that tests/kernels boots, by apt, without installing them; and what boots them.
 #   scripts/kernels.sh [DIR]   default: ~/.cache/cairn-kernels. Each becomes DIR/VERSION/vmlinuz;
-#                              of 6.1 there is its vmlinux with debug information, too (600 MB).
+#                              of 6.1 there are its vmlinux (600 MB) and a module, too, with debug
+#                              information.
 set -eu
 out=${1:-$HOME/.cache/cairn-kernels}
 mkdir -p "$out"
@@ -24,22 +25,38 @@ newest()
 		cut -d' ' -f1 | sort -V | tail -n 1
 }
 
+# A package of apt's, in a folder of its own, which is printed.
+fetched()
+{
+	work=$(mktemp -d)
+	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$1") >&2 || return 1
+	echo "$work"
+}
+
 for version in 6.1 6.12 7; do
 	[ -e "$out/$version/vmlinuz" ] && continue
 	package=$(newest "$version\\.")
 	[ -n "$package" ] || continue
-	work=$(mktemp -d)
-	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" &&
-		dpkg-deb -x ./*.deb tree)
+	work=$(fetched "$package")
+	dpkg-deb -x "$work"/*.deb "$work/tree"
 	mkdir -p "$out/$version"
 	mv "$work"/tree/boot/vmlinuz-* "$out/$version/vmlinuz"
-	rm -rf "$work"
-	[ "$version" = 6.1 ] || continue
-	work=$(mktemp -d)
-	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "${package%-unsigned}-dbg" &&
-		dpkg-deb --fsys-tarfile ./*.deb |
-		tar -x --wildcards --strip-components=5 './usr/lib/debug/boot/vmlinux-*' &&
-		mv vmlinux-* "$out/$version/vmlinux") || echo "kernels: no vmlinux of $package" >&2
+	echo "${package%-unsigned}" >"$out/$version/package"
 	rm -rf "$work"
 done
+
+# Modules are where a kernel's build has them, beside vmlinux.
+loop=kernel/drivers/block/loop.ko
+if [ -e "$out/6.1/package" ] && [ ! -e "$out/6.1/$loop" ]; then
+	package=$(cat "$out/6.1/package")-dbg
+	if work=$(fetched "$package") && dpkg-deb --fsys-tarfile "$work"/*.deb |
+		tar -x -C "$work" --wildcards './usr/lib/debug/boot/vmlinux-*' "*/$loop"; then
+		mv "$work"/usr/lib/debug/boot/vmlinux-* "$out/6.1/vmlinux"
+		mkdir -p "$out/6.1/${loop%/*}"
+		mv "$work"/usr/lib/debug/lib/modules/*/$loop "$out/6.1/$loop"
+	else
+		echo "kernels: no vmlinux, or no module, in $package" >&2
+	fi
+	rm -rf "$work"
+fi
 ls -d "$out"/*/vmlinuz

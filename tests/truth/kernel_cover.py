@@ -3,9 +3,8 @@
 
 The oracle for requests of the block layer is what it counts itself, /sys/block/loop0/stat. The
 object of the requests is ours, attached by cairn and by a tool of libbpf's; the other one is that of
-Debian's biotop, unchanged.
+Debian's biotop, unchanged. Last comes biotop itself, with the table that it shows.
 """
-import glob
 import json
 import os
 import re
@@ -64,9 +63,7 @@ mount -t bpf none /sys/fs/bpf 2>/dev/null
 if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 	dd if=/dev/zero of=/tmp/cover bs=1M count=4 2>/dev/null
 	losetup /dev/loop1 /tmp/cover
-	covers() { name=$1; shift; rm -f /tmp/said
-		cairn run --cover-inlined $K "$@" >/tmp/$name.json 2>/tmp/said & pid=$!
-		wait_for '^attached' /tmp/said
+	passing() {
 		sync
 		sleep 1
 		cat /sys/block/loop1/stat >/tmp/before
@@ -76,7 +73,12 @@ if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 		dd if=/dev/loop1 of=/dev/null bs=64k 2>/dev/null
 		sync
 		sleep 2
-		echo "$name stat $(cat /tmp/before) / $(cat /sys/block/loop1/stat)"
+		echo "$1 stat $(cat /tmp/before) / $(cat /sys/block/loop1/stat)"
+	}
+	covers() { name=$1; shift; rm -f /tmp/said
+		cairn run --cover-inlined $K "$@" >/tmp/$name.json 2>/tmp/said & pid=$!
+		wait_for '^attached' /tmp/said
+		passing $name
 		cairn decode --json --map $map >/tmp/$name.map
 		kill -INT $pid; wait $pid; echo "$name status $?"
 		echo "begin $name"; cat /tmp/said /tmp/$name.json; echo "end $name"
@@ -90,6 +92,18 @@ if [ -e /sys/module/loop ] && [ -e /requests.bpf.o ]; then
 	if [ -e /biotop.bpf.o ]; then
 		map=whobyreq
 		covers biotop --best-effort --json --attach blk_account_io_start=blk_account_io_start /biotop.bpf.o
+	fi
+	if [ -e /bin/biotop ]; then
+		cairn run --cover-inlined $K --best-effort -- biotop -C 40 1 >/tmp/table 2>/tmp/said & pid=$!
+		n=0
+		while [ $n -lt 60 ] && ! grep -q blk_ /sys/kernel/debug/kprobes/list; do
+			sleep 1
+			n=$((n + 1))
+		done
+		sleep 5
+		passing table
+		wait $pid; echo "table status $?"
+		echo "begin table"; cat /tmp/said /tmp/table; echo "end table"
 	fi
 	losetup -d /dev/loop1
 	left covered
@@ -110,19 +124,14 @@ fi
 """
 
 
-def biotop():
-    """The object in Debian's biotop (package libbpf-tools); None: it is not to be had."""
-    with tempfile.TemporaryDirectory() as folder:
-        for command in (('apt-get', '-qq', '-o', 'APT::Sandbox::User=root',
-                         'download', 'libbpf-tools'), ('sh', '-c',
-                                                       'dpkg-deb -x *.deb .')):
-            if subprocess.run(command,
-                              cwd=folder,
-                              capture_output=True,
-                              check=False).returncode:
-                return None
-        programs = glob.glob(folder + '/usr/sbin/biotop')
-        return embedded(open(programs[0], 'rb').read()) if programs else None
+def biotop(folder):
+    """Debian's (package libbpf-tools), unpacked there once; None: it is not to be had."""
+    program = os.path.join(folder, 'usr/sbin/biotop')
+    for command in (('apt-get', '-qq', '-o', 'APT::Sandbox::User=root', 'download', 'libbpf-tools'),
+                    ('sh', '-c', 'dpkg-deb -x libbpf-tools_*.deb .')):
+        if not os.path.exists(program):
+            subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return program if os.path.exists(program) else None
 
 
 def embedded(data):
@@ -154,23 +163,24 @@ def files(folder):
         return {}
     ours = compile_object(PROGRAM, os.path.join(folder, 'requests.bpf'))
     found = {'/requests.bpf.o': ours, '/bin/agent/libcairn-cover.so': LIBRARY}
-    theirs = biotop()
+    theirs = biotop(folder)
     if theirs:
         found['/biotop.bpf.o'] = os.path.join(folder, 'biotop.bpf.o')
-        with open(found['/biotop.bpf.o'], 'wb') as file:
-            file.write(theirs)
+        with open(theirs, 'rb') as program, open(found['/biotop.bpf.o'], 'wb') as file:
+            file.write(embedded(program.read()))
     return found
 
 
 def programs(folder):
-    """A tool that attaches the object's programs itself."""
+    """Tools that attach their programs themselves."""
     tool = os.path.join(folder, 'attach_all')
     subprocess.run([
         'gcc', '-O2', '-o', tool,
         os.path.join(HERE, '../samples/attach_all.c'), '-lbpf'
     ],
                    check=True)
-    return {'attach_all': tool}
+    theirs = biotop(folder)
+    return {'attach_all': tool} | ({'biotop': theirs} if theirs else {})
 
 
 def part(text, name):
@@ -240,6 +250,19 @@ def check_biotop(version, text):
         and (row.get('attached') or row.get('covered', 0) >= 4))
 
 
+def check_table(version, text):
+    """What biotop shows of the device: a row for each process, with its I/O."""
+    refused = re.search(r"failed to create kprobe '(\w+)\+0x0'", part(text, 'table'))
+    if refused:
+        common.skip(f'{version}: Debian\'s biotop, whole',
+                    f'the kernel takes no probe in {refused.group(1)}, which it needs, too')
+        return
+    rows = re.findall(r'^\d+ .* [RW] 7 +1 +loop1 +(\d+) +\d+ +[\d.]+$', part(text, 'table'), re.M)
+    seen, stat = sum(map(int, rows)), completed(text, 'table')
+    common.claim(f'{version}: Debian\'s biotop shows each request that the block layer counts '
+                 f'({seen} in {len(rows)} rows, {stat})', stat and seen == stat)
+
+
 def check(version, text):
     if 'failed to create kprobe' in part(text, 'requests'):
         # Its own kprobes are of functions that ftrace traces.
@@ -251,6 +274,8 @@ def check(version, text):
         check_command(version, text)
     if part(text, 'biotop'):
         check_biotop(version, text)
+    if part(text, 'table'):
+        check_table(version, text)
     common.claim(
         f'{version}: nothing is left of covered programs after 50 kills',
         re.search('^left killed_covers 0 0$', text, re.M))
