@@ -433,7 +433,7 @@ def check(kernel, vmlinux):
             kernel,
             INIT.replace('KILLS', str(KILLS)) + kernel_multi.INIT + kernel_stacks.INIT + kernel_places.INIT +
             kernel_returns.INIT + kernel_cover.INIT + kernel_typed.INIT +
-            kernel_refused.INIT + kernel_probed.INIT, {
+            kernel_probed.INIT + kernel_refused.INIT, {
                 **kernel_cover.files(folder),
                 **kernel_typed.files(folder),
                 **kernel_multi.files(folder, sites, HOT),

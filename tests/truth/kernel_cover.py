@@ -269,9 +269,12 @@ def check(version, text):
         common.skip(f'{version}: programs at blk_account_io_start',
                     'the kernel refuses probes there')
         return
-    if part(text, 'requests'):
-        check_requests(version, text)
-        check_command(version, text)
+    if not part(text, 'requests'):
+        common.skip(f'{version}: programs at blk_account_io_start',
+                    'there is no module of loop devices, or no clang')
+        return
+    check_requests(version, text)
+    check_command(version, text)
     if part(text, 'biotop'):
         check_biotop(version, text)
     if part(text, 'table'):

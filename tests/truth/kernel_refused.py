@@ -11,12 +11,12 @@ import common
 INIT = """
 # Refused.
 mount -t securityfs none /sys/kernel/security
-said() { echo "said $1 $2 $(head -1 /tmp/said)"; }
+said() { echo "said $1 $2 $(grep -v 'left out' /tmp/said | head -1)"; }
 cairn trace -k $K '*' >/dev/null 2>/tmp/said; said many $?
 advice=$(sed -n 's/.* of one file are [0-9]* places: //p' /tmp/said)
 echo "advice $(sed -n 's/.* of one file are \\([0-9]*\\) places: .*/\\1/p' /tmp/said) \
 $(cairn trace -k $K --dry-run --json "$advice" 2>/dev/null | wc -l) $advice"
-cairn trace -k $K 'b*' 'd*' >/dev/null 2>/tmp/said; said several $?
+cairn trace -k $K "$advice" 'tcp_*' >/dev/null 2>/tmp/said; said several $?
 left many
 if [ -e /sys/module/loop ]; then
 	rm -f /tmp/said
