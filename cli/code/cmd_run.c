@@ -60,7 +60,7 @@ static const struct example examples[] = {
 	 "Ctrl-C"},
 	{"sudo cairn run --cover-inlined --pin /sys/fs/bpf/tool tool.bpf.o",
 	 "and pin its maps, for other programs to read"},
-	{"sudo cairn run --cover-inlined --best-effort -- biotop-bpfcc 5 1",
+	{"sudo cairn run --cover-inlined --best-effort -- ./tool",
 	 "run a tool that attaches its programs itself"},
 	{0},
 };

@@ -183,7 +183,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 
 		if (r < 0)
 			return session->kernel_status ? session->kernel_status
-						      : fail_err(r, &err, STATUS_USAGE);
+						      : fail_asked(r, &err);
 		trace_added(session, operands->items[i], (uint32_t)r);
 	}
 	return STATUS_YES;

@@ -126,7 +126,7 @@ int aggregate_open(const struct aggregate_values *v, struct session *session)
 	};
 	int r = cairn_trace_aggregate(session->trace, &opts, &err);
 	if (r < 0)
-		return fail_err(r, &err, STATUS_USAGE);
+		return fail_asked(r, &err);
 	for (uint32_t i = 0; i < cairn_trace_n_keys(session->trace); i++)
 		a->has_lines |= trace_stack_has_lines(session, i);
 	return trace_stack_is_key(session) ? trace_stack_name(session) : STATUS_YES;

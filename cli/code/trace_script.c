@@ -60,7 +60,7 @@ int trace_script_take(const struct operands *operands, struct aggregate_values *
 			    "--format and the like");
 	int r = cairn_script_parse(operands->items[0], ret, &err);
 	if (r < 0)
-		return fail_err(r, &err, STATUS_USAGE);
+		return fail_asked(r, &err);
 	for (size_t i = 0; i < (*ret)->n_items; i++)
 		if (!add_item(aggregates, &(*ret)->items[i]))
 			return fail(STATUS_NOT_HERE, "no memory");

@@ -232,5 +232,7 @@ void warn_of_renamed(size_t n);
  * @missing  the status for -ENOENT, whose meaning depends on the object of the search
  */
 int fail_err(int code, const struct cairn_err *err, int missing);
+/* The same of what was asked for: if it exceeds a limit, that is no damage of a file. */
+int fail_asked(int code, const struct cairn_err *err);
 
 #endif

@@ -130,3 +130,8 @@ int fail_err(int code, const struct cairn_err *err, int missing)
 	return fail_lines(status_of(code, missing), err->msg[0] ? err->msg : strerror(-code), "%s",
 			  "");
 }
+
+int fail_asked(int code, const struct cairn_err *err)
+{
+	return fail_err(code == -ERANGE ? -E2BIG : code, err, STATUS_USAGE);
+}
