@@ -15,6 +15,8 @@ How a test tells its claims, one line each, is recognised from its output:
   neither           exit code 0: passed; 77: skipped, the reason is the last line it printed; else failed
 A test that ends badly without having named a failed claim (a crash, a sanitizer's report, a time
 limit) has failed once. What failed shows its output; what was skipped shows its reason.
+A report of AddressSanitizer about any process that a test starts fails the test, whatever the test
+itself makes of that process.
 
 Scripts of cli and live run beside others, and wait for processes that others delay. One that failed
 runs once more when nothing else does. A claim that holds then is not known to be right, nor to be
@@ -222,14 +224,27 @@ def judge(outcome, code):
         outcome.failed.append(f"{test.name} ({outcome.why})")
 
 
+def see_reports(outcome, folder):
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        with open(entry.path, encoding="utf-8", errors="replace") as file:
+            outcome.output += file.read()
+        outcome.failed.append(f"{outcome.test.name} (a sanitizer reported process {entry.name})")
+
+
 def run(test, env, factor):
     outcome = Outcome(test)
-    try:
-        outcome.output, code, outcome.took_s, outcome.cpu_s = execute(test, env, factor)
-    except OSError as error:
-        outcome.failed.append(f"{test.name} (cannot be started: {error})")
-        return outcome
-    judge(outcome, code)
+    with tempfile.TemporaryDirectory(prefix="cairn-reports-") as folder:
+        # Processes of other users write there, too.
+        os.chmod(folder, 0o1777)
+        if "ASAN_OPTIONS" in env:
+            env = {**env, "ASAN_OPTIONS": f"{env['ASAN_OPTIONS']}:log_path={folder}/of"}
+        try:
+            outcome.output, code, outcome.took_s, outcome.cpu_s = execute(test, env, factor)
+        except OSError as error:
+            outcome.failed.append(f"{test.name} (cannot be started: {error})")
+            return outcome
+        judge(outcome, code)
+        see_reports(outcome, folder)
     return outcome
 
 

@@ -11,8 +11,8 @@ import struct
 import subprocess
 import time
 
-from claims import (CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need,
-                    need_root, run, Skip)
+from claims import (CAIRN, WITHOUT_LEAKS, Skip, cairn, claim, claim_each, compile_c, expect, folder,
+                    main, need, need_root, run)
 from sidecars import reseal
 
 PROGRAM = """\
@@ -41,10 +41,9 @@ class Cache:
         self.dir = os.path.join(self.xdg, "cairn")
 
     def env(self, **more):
-        # A leak checker does not work below strace.
         return {
             **os.environ, "XDG_CACHE_HOME": self.xdg, "CAIRN_CACHE": "keep", "ASAN_OPTIONS":
-            "detect_leaks=0", **more
+            WITHOUT_LEAKS, **more
         }
 
     def run(self, *words, **more):

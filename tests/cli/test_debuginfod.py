@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, run
+from claims import CAIRN, WITHOUT_LEAKS, cairn, claim, compile_c, expect, folder, main, need, run
 from sidecars import seal_served
 
 PROGRAM = """\
@@ -184,7 +184,7 @@ def the_network_is_left_alone_unless_asked_for_and_needed():
     }, False), (program(), ("--debuginfod",), asked, False), (path, ("--debuginfod",), asked,
                                                               True)):
         run("strace", "-f", "-o", log, "-e", "trace=socket,connect", CAIRN, "sites", file, "add",
-            *words, env=environment("none", ASAN_OPTIONS="detect_leaks=0", **more))
+            *words, env=environment("none", ASAN_OPTIONS=WITHOUT_LEAKS, **more))
         with open(log, encoding="utf-8") as told:
             told = told.read()
         expect(("sin_port=htons(9)" in told) == wanted, file, words, more, told)

@@ -17,8 +17,8 @@ import sys
 import threading
 import time
 
-from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, claim_plainly, compile_c, expect,
-                    folder, main, need, run, write)
+from claims import (ANY_ORDER, CAIRN, SOURCE, WITHOUT_LEAKS, Skip, cairn, claim, claim_each,
+                    claim_plainly, compile_c, expect, folder, main, need, run, write)
 from profiles import FOLDED
 from receiver import (PUSH, SECONDS, WRITE, Receiver, answer, answer_html, answer_noise,
                       answer_without_end, close_without_answer, profile)
@@ -610,8 +610,7 @@ def what_waits_is_counted_without_reading_it():
     spool, url, trace = new_spool(), dead_url(), os.path.join(folder(), "count.trace")
     path = large(20)
     push(url, path, path, path, spool=spool)
-    # A sanitizer's search for leaks does not work below strace.
-    env = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+    env = dict(os.environ, ASAN_OPTIONS=WITHOUT_LEAKS)
     r = run("strace", "-f", "-e", "trace=read,pread64", "-o", trace, CAIRN, "profile", "push",
             dead_url(), "--spool", spool, "--json", env=env)
     if not os.path.exists(trace) or "PTRACE" in r.err:
@@ -727,9 +726,7 @@ def killer():
 
 def killed_at(step, *words):
     """(whether it was killed, the lines that it had written) of cairn with a kill at that step."""
-    # A sanitizer's library wants to be the first one, and need not be.
-    env = dict(os.environ, LD_PRELOAD=killer(), KILL_AT=str(step),
-               ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+    env = dict(os.environ, LD_PRELOAD=killer(), KILL_AT=str(step), ASAN_OPTIONS=ANY_ORDER)
     done = subprocess.run([CAIRN, "profile", "push", *words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
                           timeout=2 * SECONDS, check=False)

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import unicodedata
 
-from claims import BUILD, claim, claim_each, claim_each_of_many, expect, folder, main, need
+from claims import (BUILD, WITHOUT_LEAKS, claim, claim_each, claim_each_of_many, expect, folder,
+                    main, need)
 
 # The order of enum cairn_quote.
 (TEXT, COMMENT, SH, C, PYTHON, PYTHON_BYTES, FORMAT, BPFTRACE, HTML, JSON, WORD, GO,
@@ -44,9 +45,8 @@ def load(path):
         runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True,
                                  text=True, check=True).stdout.strip()
         # Python keeps what it has until it ends.
-        options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         os.execve(sys.executable, [sys.executable, *sys.argv],
-                  dict(os.environ, LD_PRELOAD=runtime, ASAN_OPTIONS=options))
+                  dict(os.environ, LD_PRELOAD=runtime, ASAN_OPTIONS=WITHOUT_LEAKS))
     library = ctypes.CDLL(path)
     # The interpreters that are started here are not ours.
     os.environ.pop("LD_PRELOAD", None)

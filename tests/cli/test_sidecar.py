@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import time
 
-from claims import (CAIRN, Skip, cairn, claim, claim_each_of_many, compile_c, expect, folder, main,
-                    need, need_root, run)
+from claims import (CAIRN, WITHOUT_LEAKS, Skip, cairn, claim, claim_each_of_many, compile_c, expect,
+                    folder, main, need, need_root, run)
 
 PROGRAM = """\
 #include <stdio.h>
@@ -402,7 +402,7 @@ def one_thread_is_wanted_and_none_is_started():
     for words in (["sidecar", path, "-o", out], ["btf", "encode", path, "-o", out]):
         for jobs, wanted in (("1", False), ("3", True)):
             r = run("strace", "-f", "-o", log, "-e", "trace=clone,clone3", CAIRN, *words, "-j",
-                    jobs, env=environment(ASAN_OPTIONS="detect_leaks=0", CAIRN_CACHE="off"))
+                    jobs, env=environment(ASAN_OPTIONS=WITHOUT_LEAKS, CAIRN_CACHE="off"))
             expect(r.status == 0, r)
             with open(log, encoding="utf-8") as told:
                 told = told.read()
