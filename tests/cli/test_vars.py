@@ -6,8 +6,8 @@ import collections
 import json
 import os
 
-from claims import (CAIRN, SOURCE, Skip, cairn, claim, claim_each, claim_each_of_many, compile_c,
-                    expect, folder, main, need, need_root, run)
+from claims import (CAIRN, SOURCE, WITHOUT_LEAKS, Skip, cairn, claim, claim_each, claim_each_of_many,
+                    compile_c, expect, folder, main, need, need_root, run)
 
 PROGRAM = r"""
 #include <stdbool.h>
@@ -126,7 +126,8 @@ def gdb_values(path, args, places):
     with open(files["VARS_IN"], "w", encoding="utf-8") as file:
         json.dump(task, file)
     script = os.path.join(SOURCE, "tests/cli/gdb_vars.py")
-    r = run(need("gdb"), "-nx", "-batch", "-x", script, path, env={**os.environ, **files})
+    r = run(need("gdb"), "-nx", "-batch", "-x", script, path,
+            env={**os.environ, **files, "ASAN_OPTIONS": WITHOUT_LEAKS})
     if "Python scripting is not supported" in r.err:
         raise Skip("gdb has no Python")
     found = collections.defaultdict(list)
