@@ -38,7 +38,8 @@ static int date(struct watched *p, const struct walk_known *k, uint64_t time_ns,
 		const struct walk_undated *u = &p->undated.p[i];
 		uint64_t from = u->lo > lo ? u->lo : lo, to = u->hi < hi ? u->hi : hi;
 		struct walk_stale stale = {
-			k->pid, u->generation, time_ns, p->round, WALK_RAW | from, to - from,
+			k->pid,          u->generation, time_ns,        p->round,
+			WALK_RAW | from, to - from,     p->reported_ns,
 		};
 		if (u->pid == k->pid && from < to && !VEC_ADD(&p->stale, stale))
 			rc = -ENOMEM;

@@ -10,7 +10,8 @@
 int past_note_stale(struct watched *p, const struct walk_known *k, uint64_t time_ns, uint64_t at,
 		    uint64_t size)
 {
-	struct walk_stale stale = {k->pid, k->generation, time_ns, p->round, at, size};
+	struct walk_stale stale = {k->pid, k->generation, time_ns,       p->round,
+				   at,     size,          p->reported_ns};
 
 	return k->generation && !VEC_ADD(&p->stale, stale) ? -ENOMEM : 0;
 }
@@ -54,6 +55,19 @@ int past_keep(struct watched *p, struct walk_known *k, uint64_t time_ns)
 	return 0;
 }
 
+/*
+ * A look that finds other code tells of the walks before the kernel knows. Such a walk is certain
+ * after the next look, and that may come many rounds later.
+ */
+static bool is_needed(const struct watched *p, struct walk_stale *t)
+{
+	const struct walk_known *k = watched_find(p, t->pid);
+
+	if (k && k->made && k->made->looked_ns <= t->noted_ns)
+		t->round = p->round;
+	return p->round - t->round < WATCHED_ROUNDS_KEPT;
+}
+
 void past_forget(struct watched *p)
 {
 	size_t to = 0;
@@ -61,7 +75,7 @@ void past_forget(struct watched *p)
 	if (p->keeps_past)
 		return;
 	for (size_t i = 0; i < p->stale.n; i++)
-		if (p->round - p->stale.p[i].round < WATCHED_ROUNDS_KEPT)
+		if (is_needed(p, &p->stale.p[i]))
 			p->stale.p[to++] = p->stale.p[i];
 	p->stale.n = to;
 	to = 0;
