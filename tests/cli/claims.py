@@ -34,7 +34,7 @@ os.environ["CAIRN_CACHE"] = "off"
 os.environ["CAIRN_PAGER"] = ""
 # What hangs has to end; sanitizers are slow.
 SECONDS = 120
-# No process below strace or gdb can look for leaks; and another library may have to be the first one.
+# Below strace or gdb no process can look for leaks; and another library may have to be the first.
 WITHOUT_LEAKS = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 ANY_ORDER = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
 # What is repeated over random inputs is repeated less often there.

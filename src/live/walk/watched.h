@@ -88,7 +88,7 @@ struct walk_stale {
 	uint32_t generation;
 	uint64_t time_ns, round;
 	uint64_t at, size; /* frames [at, at + size); size 0: all */
-	uint64_t noted_ns; /* what had been reported then */
+	uint64_t noted_ns; /* reported_ns when it was noted */
 };
 
 /* Mappings of an image or a process that is gone. */

@@ -56,8 +56,8 @@ int past_keep(struct watched *p, struct walk_known *k, uint64_t time_ns)
 }
 
 /*
- * A look that finds other code tells of the walks before the kernel knows. Such a walk is certain
- * after the next look, and that may come many rounds later.
+ * A look finds other code before the kernel is told. A walk in between uses the rows of before, and
+ * is certain after the next look only, which may come many rounds later.
  */
 static bool is_needed(const struct watched *p, struct walk_stale *t)
 {
