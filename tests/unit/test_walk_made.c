@@ -17,6 +17,8 @@
 
 #include "alloc_fail.h"
 #include "cfi/rule.h"
+#include "elf_builder.h"
+#include "frame_builder.h"
 #include "walk/made.h"
 
 enum { PAGE = 1 << WALK_PAGE_SHIFT, BASE = 0x700000 };
@@ -378,6 +380,88 @@ static void entries_that_come_and_go_are_followed(void **state)
 	made_free(made);
 }
 
+/* A file that describes 64 bytes of code. */
+struct described {
+	struct elf_builder *b;
+	struct frames frames;
+	struct entry entry;
+};
+
+static void describe(struct described *d, uint64_t at)
+{
+	static const uint8_t code[64] = {0x55}, push_rbp[] = {0x41, 0x0e, 16};
+
+	*d = (struct described){.b = eb_new(ET_EXEC)};
+	eb_section(d->b, (struct eb_section){.name = ".text",
+					     .flags = SHF_ALLOC | SHF_EXECINSTR,
+					     .addr = at,
+					     EB_BYTES(code)});
+	size_t cie = frames_cie_debug(&d->frames, 3, false, 8);
+	frames_fde_debug(&d->frames, cie, false, at, sizeof(code), push_rbp, sizeof(push_rbp));
+	eb_section(d->b, (struct eb_section){.name = ".debug_frame",
+					     .data = d->frames.bytes,
+					     .size = d->frames.n});
+	d->entry.symfile = eb_finish(d->b, &d->entry.size);
+}
+
+static void described_free(struct described *d)
+{
+	frames_free(&d->frames);
+	eb_free(d->b);
+}
+
+/* Looks at the list from @first on. Whether the rules of the code at @at do not hold any more. */
+static bool is_stale_after(struct made_code *made, struct descriptor *d, struct entry *first,
+			   uint64_t at)
+{
+	struct made_change change = {0};
+	bool is_changed, is_stale = false;
+
+	d->first = first;
+	assert_int_equal(read_list(made, d, &is_changed), 0);
+	if (is_changed)
+		change = build(made);
+	for (size_t i = 0; i < change.stale.n; i++)
+		is_stale |= at >= change.stale.p[i].lo && at < change.stale.p[i].hi;
+	made_change_fini(&change);
+	return is_stale;
+}
+
+/* What is in it may be the same at both looks, and another one in between. */
+static void a_list_that_changes_is_believed_after_two_looks(void **state)
+{
+	enum { OLD = BASE, NEW = BASE + 0x100 };
+	struct described old, new;
+	struct made_code *made = calloc(1, sizeof(*made));
+	struct descriptor d = {1, 0, NULL, NULL};
+	(void)state;
+
+	describe(&old, OLD);
+	describe(&new, NEW);
+	new.entry.next = &old.entry;
+	/* Code that comes to what is there. */
+	assert_false(is_stale_after(made, &d, &old.entry, OLD));
+	assert_int_not_equal(rule_at(made, OLD), 0);
+	assert_false(is_stale_after(made, &d, &new.entry, OLD));
+	/* It goes, and comes again. */
+	assert_true(is_stale_after(made, &d, &old.entry, OLD));
+	assert_true(is_stale_after(made, &d, &new.entry, OLD));
+	assert_false(is_stale_after(made, &d, &new.entry, OLD));
+	made_free(made);
+
+	/* The rest of the list could not be read at first. */
+	made = calloc(1, sizeof(*made));
+	old.entry.next = (struct entry *)8;
+	assert_false(is_stale_after(made, &d, &old.entry, OLD));
+	assert_int_not_equal(rule_at(made, OLD), 0);
+	old.entry.next = NULL;
+	assert_true(is_stale_after(made, &d, &new.entry, OLD));
+	assert_false(is_stale_after(made, &d, &new.entry, OLD));
+	made_free(made);
+	described_free(&old);
+	described_free(&new);
+}
+
 /* A record of a jitdump for 16 bytes of code at @at. */
 struct load_record {
 	uint32_t id, size;
@@ -483,6 +567,7 @@ int main(void)
 		CLAIM(rules_made_at_run_time_leave_room_for_those_of_files),
 		CLAIM(damaged_lists_give_nothing_and_harm_nobody),
 		CLAIM(entries_that_come_and_go_are_followed),
+		CLAIM(a_list_that_changes_is_believed_after_two_looks),
 		CLAIM(a_dump_is_believed_until_two_functions_have_had_one_address),
 		CLAIM(without_memory_a_look_says_so),
 	};

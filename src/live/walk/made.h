@@ -45,6 +45,7 @@ struct made_interval {
 struct made_list {
 	uint64_t head[3];                  /* the bytes of the descriptor */
 	uint64_t descriptor;               /* its address */
+	bool is_unsteady;                  /* the last look found it changed, or in the middle */
 	VEC(struct made_symfile) symfiles; /* the newest first */
 };
 

@@ -3,7 +3,8 @@
  * An entry of a list may be freed and made anew at the same address, with a file of the same size.
  * So the bytes are compared, by their hash. They may be those of before although there were others
  * in between. So after a look that finds anything replaced, nothing of the list is believed for the
- * time since the look before.
+ * time since the look before. Nor is it until the look after: one that found the list in the middle
+ * of a change may know one entry of many, and that one may be the same again by chance.
  *
  * A jitdump is only appended to, so each function is seen, but not when its code was written: a JIT
  * that uses addresses again may have done so before it wrote the record. So nothing more is
@@ -153,7 +154,7 @@ static int touch(struct reading *r, uint64_t lo, uint64_t hi)
 											: -ENOMEM;
 }
 
-static int touch_list(struct reading *r, const struct made_list *list)
+static int touch_list(struct reading *r, struct made_list *list)
 {
 	struct made_interval all = {UINT64_MAX, 0};
 
@@ -165,6 +166,7 @@ static int touch_list(struct reading *r, const struct made_list *list)
 			all.hi = s->hi > all.hi ? s->hi : all.hi;
 		}
 	}
+	list->is_unsteady = true;
 	r->is_changed |= all.lo < all.hi;
 	return touch(r, all.lo, all.hi);
 }
@@ -263,7 +265,7 @@ static bool has_only_more(const struct made_list *list, const struct gdb_list *n
 
 static int replace_entries(struct reading *r, struct made_list *list, const struct gdb_list *now)
 {
-	struct made_list old = *list;
+	struct made_list old;
 	int rc;
 
 	if (is_same_list(list, now))
@@ -272,7 +274,8 @@ static int replace_entries(struct reading *r, struct made_list *list, const stru
 	if (rc)
 		return rc;
 	r->is_changed = true;
-	*list = (struct made_list){.descriptor = old.descriptor};
+	old = *list;
+	*list = (struct made_list){.descriptor = old.descriptor, .is_unsteady = old.is_unsteady};
 	memcpy(list->head, old.head, sizeof(list->head));
 	if (old.symfiles.n)
 		qsort(old.symfiles.p, old.symfiles.n, sizeof(*old.symfiles.p), by_address);
@@ -296,9 +299,13 @@ static int look_at_head(struct reading *r, struct made_list *list, const struct 
 static int read_list(struct reading *r, struct made_list *list)
 {
 	struct gdb_list now = {0};
+	bool is_whole, was_unsteady = list->is_unsteady;
 	int rc = gdb_list_read(&r->memory, list->descriptor, MAX_ENTRIES, &now);
 
 	r->made->is_cut |= rc == 0 && now.entries.n == MAX_ENTRIES;
+	is_whole = !now.why || now.entries.n == MAX_ENTRIES;
+	rc = rc || !was_unsteady ? rc : touch_list(r, list);
+	list->is_unsteady = !is_whole;
 	rc = rc ? rc : look_at_head(r, list, &now);
 	rc = rc ? rc : replace_entries(r, list, &now);
 	rc = rc ? rc : check_entries(r, list);
