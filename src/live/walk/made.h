@@ -43,9 +43,9 @@ struct made_interval {
 };
 
 struct made_list {
-	uint64_t head[3];                  /* the bytes of the descriptor */
-	uint64_t descriptor;               /* its address */
-	bool is_unsteady;                  /* the last look found it changed, or in the middle */
+	uint64_t head[3];    /* the bytes of the descriptor */
+	uint64_t descriptor; /* its address */
+	bool is_unsteady; /* the last look found entries replaced or gone, or not the whole list */
 	VEC(struct made_symfile) symfiles; /* the newest first */
 };
 
@@ -94,9 +94,9 @@ struct made_sources {
 /*
  * made_read - read what has changed
  *
- * *@ret_changed: the spans are others now. Memory that cannot be read has none. Reads, bytes and
- * entries are limited (made->is_cut). Returns 0 or -ENOMEM. Cost: a read for each entry, the bytes
- * of all symbol files, up to 4 MB; dumps only if they have grown.
+ * *@ret_changed: the spans are others now, or may have been meanwhile. Memory that cannot be read
+ * has none. Reads, bytes and entries are limited (made->is_cut). Returns 0 or -ENOMEM. Cost: a read
+ * for each entry, the bytes of all symbol files, up to 4 MB; dumps only if they have grown.
  */
 int made_read(struct made_code *made, const struct made_sources *from, struct walk_tables *tables,
 	      bool *ret_changed);

@@ -3,7 +3,7 @@
  * An entry of a list may be freed and made anew at the same address, with a file of the same size.
  * So the bytes are compared, by their hash. They may be those of before although there were others
  * in between. So after a look that finds anything replaced, nothing of the list is believed for the
- * time since the look before. Nor is it until the look after: one that found the list in the middle
+ * time since the look before. The list is doubted until the look after, too: a look in the middle
  * of a change may know one entry of many, and that one may be the same again by chance.
  *
  * A jitdump is only appended to, so each function is seen, but not when its code was written: a JIT
@@ -275,8 +275,7 @@ static int replace_entries(struct reading *r, struct made_list *list, const stru
 		return rc;
 	r->is_changed = true;
 	old = *list;
-	*list = (struct made_list){.descriptor = old.descriptor, .is_unsteady = old.is_unsteady};
-	memcpy(list->head, old.head, sizeof(list->head));
+	memset(&list->symfiles, 0, sizeof(list->symfiles));
 	if (old.symfiles.n)
 		qsort(old.symfiles.p, old.symfiles.n, sizeof(*old.symfiles.p), by_address);
 	rc = take_entries(list, &old, now);
@@ -299,13 +298,13 @@ static int look_at_head(struct reading *r, struct made_list *list, const struct 
 static int read_list(struct reading *r, struct made_list *list)
 {
 	struct gdb_list now = {0};
-	bool is_whole, was_unsteady = list->is_unsteady;
 	int rc = gdb_list_read(&r->memory, list->descriptor, MAX_ENTRIES, &now);
+	bool is_long = now.entries.n == MAX_ENTRIES;
 
-	r->made->is_cut |= rc == 0 && now.entries.n == MAX_ENTRIES;
-	is_whole = !now.why || now.entries.n == MAX_ENTRIES;
-	rc = rc || !was_unsteady ? rc : touch_list(r, list);
-	list->is_unsteady = !is_whole;
+	r->made->is_cut |= rc == 0 && is_long;
+	rc = rc || !list->is_unsteady ? rc : touch_list(r, list);
+	/* What the look before has found counts once. A list that is too long is no change. */
+	list->is_unsteady = now.why && !is_long;
 	rc = rc ? rc : look_at_head(r, list, &now);
 	rc = rc ? rc : replace_entries(r, list, &now);
 	rc = rc ? rc : check_entries(r, list);
