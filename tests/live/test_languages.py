@@ -442,8 +442,15 @@ def arguments(path, function, *options):
     return {a["name"]: a.get("unavailable") or "known" for a in site["args"]}
 
 
-def is_as_printed(path, function, names, options=()):
+def calls_of_go(events):
+    """A function of Go that finds its stack too small, or is preempted there, begins once more: its
+    site is passed twice, with the same arguments, and says that it may be."""
+    return [e for i, e in enumerate(events) if not i or e != events[i - 1]]
+
+
+def is_as_printed(path, function, names, options=(), calls_of=list):
     events, out = seen(path, function, names, options)
+    events = calls_of(events)
     told = said(out, function.split("::")[-1].split(".")[-1])
     expect(told and len(events) == len(told), events, out)
     for event, own in zip(events, told):
@@ -592,7 +599,7 @@ def records_of_ada_have_the_parts_that_their_discriminants_say():
 def strings_and_slices_of_go_are_what_the_program_prints():
     path = go_program("plain", "-N -l")
     rows, told = values_shown(path, "main.shown", "--no-sidecar")
-    expect(rows == told and len(rows) == 3, rows, told)
+    expect(calls_of_go(rows) == told and len(told) == 3, rows, told)
     is_key(path, "main.shown", ("s", ), told, 's == "he"', 1)
 
 
@@ -625,7 +632,7 @@ def arguments_of_go_are_where_its_convention_puts_them(flags):
                             ("main.parts", ("p.X", "p.Y", "m.A", "m.B", "s.len", "v.len", "v.cap")),
                             ("main.many", ("a", "b", "i", "j", "k", "l")),
                             ("main.array", ("a[0]", "a[1]", "b[0]"))):
-        is_as_printed(path, function, names)
+        is_as_printed(path, function, names, calls_of=calls_of_go)
 
 
 @claim
@@ -640,10 +647,7 @@ def a_stack_of_go_that_grows_leaves_the_arguments():
     path = go_program("optimised", "")
     events, out = seen(path, "main.(*Counter).grow", ("by", "deep"))
     told = said(out, "grow")
-    # Where the stack grew the site was passed twice, with the same arguments, and the site says
-    # that it may be.
-    distinct = [e for i, e in enumerate(events) if not i or e != events[i - 1]]
-    expect(distinct == told and len(told) == 31, events, told)
+    expect(calls_of_go(events) == told and len(told) == 31, events, told)
     r = cairn("sites", "--no-sidecar", path, "main.(*Counter).grow")
     expect("inside a loop of the function" in r.out, r)
 
