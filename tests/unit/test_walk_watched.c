@@ -373,6 +373,43 @@ static void what_changed_its_description_is_remembered_for_some_rounds(void **st
 	assert_int_equal(sampled.undated.n, 0);
 }
 
+/* A frame of this program's own code, with the rows that walks had at @generation. */
+static bool is_sound_frame(uint64_t frame, uint64_t time_ns, uint32_t generation)
+{
+	const struct walk_taken taken = {.pid = getpid(),
+					 .time_ns = time_ns,
+					 .generation = generation,
+					 .n = 1,
+					 .frames = &frame};
+
+	return watched_sound(&sampled, &taken) == 1;
+}
+
+static void a_report_of_what_was_read_meanwhile_replaces_nothing(void **state)
+{
+	struct cairn_err err = {0};
+	struct code_maps maps;
+
+	assert_int_equal(watched_add(&sampled, getpid(), false, &err), 0);
+	struct walk_known *k = watched_find(&sampled, getpid());
+	k->generation = 7;
+	uint64_t frame = watched_frame(&sampled, getpid(), (uintptr_t)begin);
+	assert_true(frame);
+	assert_int_equal(code_maps_read(getpid(), &maps, &err), 0);
+	struct code_mapping m = *code_maps_find(&maps, (uintptr_t)begin);
+	assert_int_equal(watched_mapped(&sampled, getpid(), 100, &m, &err), 0);
+	assert_int_equal(watched_frame(&sampled, getpid(), (uintptr_t)begin), frame);
+	assert_true(is_sound_frame(frame, 200, 7));
+
+	/* The same file, and other bytes of it. */
+	m.off += 0x1000;
+	assert_int_equal(watched_mapped(&sampled, getpid(), 300, &m, &err), 0);
+	assert_true(is_sound_frame(frame, 299, 7));
+	assert_false(is_sound_frame(frame, 300, 7));
+	assert_true(is_sound_frame(frame, 300, 8));
+	code_maps_fini(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +447,8 @@ int main(void)
 			after_lost_reports_no_code_is_known_since_the_last_look, begin, end),
 		cmocka_unit_test_setup_teardown(
 			what_changed_its_description_is_remembered_for_some_rounds, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_report_of_what_was_read_meanwhile_replaces_nothing, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,20 +95,27 @@ static struct walk_known *add(struct watched *p, int pid)
 }
 
 /* @time_ns: as files_number(). */
-static int map_one(struct watched *p, struct walk_known *k, uint64_t time_ns,
-		   const struct code_mapping *m, struct cairn_err *err)
+static int find_file(struct watched *p, const struct walk_known *k, uint64_t time_ns,
+		     const struct code_mapping *m, struct walk_mapping *ret, struct cairn_err *err)
 {
-	struct walk_mapping new = {
+	*ret = (struct walk_mapping){
 		.lo = m->lo,
 		.hi = m->hi,
 		.is_writable = m->is_writable || m->is_shared || m->ino,
 	};
-	int rc = files_number(p->files, k->via, time_ns, m, &new.file, err);
+	int rc = files_number(p->files, k->via, time_ns, m, &ret->file, err);
 
 	/* JITs share memory with themselves: a name of the kernel's, and no file. */
-	if (!code_is_anonymous(m) || (new.file && p->files->list.p[new.file]->bin))
-		new.at = files_at(p->files, new.file, m);
-	rc = rc ? rc : known_put(k, new);
+	if (!code_is_anonymous(m) || (ret->file && p->files->list.p[ret->file]->bin))
+		ret->at = files_at(p->files, ret->file, m);
+	return rc;
+}
+
+static int map_one(struct watched *p, struct walk_known *k, const struct code_mapping *m,
+		   struct walk_mapping new, struct cairn_err *err)
+{
+	int rc = known_put(k, new);
+
 	rc = rc ? rc : known_note_memory(p, k, m);
 	k->is_searched = false;
 	if (k->made)
@@ -168,6 +175,7 @@ static int read_maps(struct watched *p, struct walk_known *k, struct code_maps *
 
 static int read_mappings(struct watched *p, struct walk_known *k, struct cairn_err *err)
 {
+	struct walk_mapping new;
 	struct code_maps maps;
 	int rc = read_maps(p, k, &maps, err);
 
@@ -178,7 +186,9 @@ static int read_mappings(struct watched *p, struct walk_known *k, struct cairn_e
 	for (size_t i = 0; i < maps.p.n && rc == 0; i++) {
 		const struct code_mapping *m = &maps.p.p[i];
 		if (m->is_executable)
-			rc = map_one(p, k, 0, m, err);
+			rc = find_file(p, k, 0, m, &new, err);
+		if (m->is_executable && rc == 0)
+			rc = map_one(p, k, m, new, err);
 		if (is_registry(m)) {
 			k->registry_lo = m->lo;
 			k->registry_hi = m->hi;
@@ -276,16 +286,18 @@ int watched_mapped(struct watched *p, int pid, uint64_t time_ns, const struct co
 		   struct cairn_err *err)
 {
 	struct walk_known *k = p->all ? add(p, pid) : watched_find(p, pid);
+	struct walk_mapping new;
 	int rc;
 
 	if (!k)
 		return p->all ? err_nomem(err, "processes") : 0;
-	rc = past_note_replaced(p, k, time_ns, m);
+	rc = find_file(p, k, time_ns, m, &new, err);
+	rc = rc ? rc : past_note_replaced(p, k, time_ns, m, new.at);
 	rc = rc ? rc : dated_note(p, k, time_ns, m);
 	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
 		return watched_note_outdated(p, k, err);
 	rc = rc ? rc : known_cut_out(k, m->lo, m->hi);
-	rc = rc ? rc : map_one(p, k, time_ns, m, err);
+	rc = rc ? rc : map_one(p, k, m, new, err);
 	/* A JIT that writes and runs its memory by turns has the same code there as before. */
 	rc = rc || !code_is_anonymous(m) ? rc : known_lay_made(k);
 	rc = rc ? rc : known_mark(p, k);

@@ -73,9 +73,9 @@ void dated_forget(struct watched *p);
 /* Frames [at, at + size) are none after @time_ns; size 0: those of all files. */
 int past_note_stale(struct watched *p, const struct walk_known *k, uint64_t time_ns, uint64_t at,
 		    uint64_t size);
-/* Those that a new mapping replaces. */
+/* Those that a new mapping replaces; @by_at: files_at() of it. */
 int past_note_replaced(struct watched *p, const struct walk_known *k, uint64_t time_ns,
-		       const struct code_mapping *by);
+		       const struct code_mapping *by, uint64_t by_at);
 /* Its mappings until @time_ns go from @k into the past; those after it begin. */
 int past_keep(struct watched *p, struct walk_known *k, uint64_t time_ns);
 /* What is so old that no sample of it can come. */

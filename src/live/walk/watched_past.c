@@ -16,8 +16,17 @@ int past_note_stale(struct watched *p, const struct walk_known *k, uint64_t time
 	return k->generation && !VEC_ADD(&p->stale, stale) ? -ENOMEM : 0;
 }
 
+/*
+ * Whether @by has other bytes of files where it replaces @m. /proc/PID/maps may have been read
+ * between the mapping and its report, which then tells what is known.
+ */
+static bool is_other(const struct walk_mapping *m, const struct code_mapping *by, uint64_t by_at)
+{
+	return !by_at || by_at - by->lo != m->at - m->lo;
+}
+
 int past_note_replaced(struct watched *p, const struct walk_known *k, uint64_t time_ns,
-		       const struct code_mapping *by)
+		       const struct code_mapping *by, uint64_t by_at)
 {
 	uint64_t lo = by->lo, hi = by->hi;
 	size_t i, end;
@@ -27,7 +36,7 @@ int past_note_replaced(struct watched *p, const struct walk_known *k, uint64_t t
 	for (; i < end && rc == 0; i++) {
 		const struct walk_mapping *m = &k->mappings.p[i];
 		uint64_t from = m->lo > lo ? m->lo : lo, to = m->hi < hi ? m->hi : hi;
-		if (m->at && from < to)
+		if (m->at && from < to && is_other(m, by, by_at))
 			rc = past_note_stale(p, k, time_ns, m->at + (from - m->lo), to - from);
 		/* Memory by memory: the next look shows whether it has other code. */
 		if (m->made && from < to && !code_is_anonymous(by))
