@@ -4,6 +4,7 @@
 tests/kernels/profile.py boots the guests. The program does the same each time, so tables, results
 and arguments are the same on each kernel. Of durations only the number of calls is."""
 import base64
+import collections
 import gzip
 import json
 import os
@@ -137,4 +138,7 @@ def check(version, text, expected):
         ok = said == expected[i] and len(said) > 1
         common.claim(f'{version}: trace {name}: as here ({len(said or [])} rows and events)', ok)
         if not ok:
-            print(text[text.find(f'begin trace-{i}'):][:300], (said or [])[:3], expected[i][:3])
+            print(text[text.find(f'begin trace-{i}'):][:50].splitlines()[:1])
+            here, there = collections.Counter(expected[i]), collections.Counter(said or [])
+            print('only here:', list((here - there).items())[:8])
+            print('only there:', list((there - here).items())[:8])

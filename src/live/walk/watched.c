@@ -185,14 +185,14 @@ static int read_mappings(struct watched *p, struct walk_known *k, struct cairn_e
 	k->registry_lo = k->registry_hi = 0;
 	for (size_t i = 0; i < maps.p.n && rc == 0; i++) {
 		const struct code_mapping *m = &maps.p.p[i];
-		if (m->is_executable)
-			rc = find_file(p, k, 0, m, &new, err);
-		if (m->is_executable && rc == 0)
-			rc = map_one(p, k, m, new, err);
 		if (is_registry(m)) {
 			k->registry_lo = m->lo;
 			k->registry_hi = m->hi;
 		}
+		if (!m->is_executable)
+			continue;
+		rc = find_file(p, k, 0, m, &new, err);
+		rc = rc ? rc : map_one(p, k, m, new, err);
 	}
 	code_maps_fini(&maps);
 	k->has_mappings = true;
