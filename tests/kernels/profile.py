@@ -114,8 +114,8 @@ def boot(kernel, folder):
     with tempfile.NamedTemporaryFile(suffix='.cpio.gz') as archive:
         subprocess.run(f'find . | cpio -o -H newc 2>/dev/null | gzip -1 >{archive.name}',
                        shell=True, cwd=folder, check=True)
-        # With a thread for each processor, programs with uprobes end in SIGSEGV
-        # (docs/findings/qemu-threads-run-stale-steps.md).
+        # With a thread of QEMU's for each processor, a signal may end programs with threads and
+        # uprobes (docs/findings/qemu-threads-run-stale-steps.md).
         r = subprocess.run([
             'qemu-system-x86_64', '-accel', 'tcg,thread=single', '-cpu', 'max', '-smp', '2', '-m',
             '1536', '-nographic', '-no-reboot', '-kernel', kernel, '-initrd', archive.name,

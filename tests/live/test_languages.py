@@ -450,9 +450,11 @@ def calls_of_go(events):
 
 def is_as_printed(path, function, names, options=(), calls_of=list):
     events, out = seen(path, function, names, options)
-    events = calls_of(events)
     told = said(out, function.split("::")[-1].split(".")[-1])
-    expect(told and len(events) == len(told), events, out)
+    # A site that is always passed twice would be a defect of its own.
+    expect(told and len(events) < 2 * len(told), events, out)
+    events = calls_of(events)
+    expect(len(events) == len(told), events, out)
     for event, own in zip(events, told):
         expect({n: event[n] for n in own} == own, function, event, own)
 
@@ -599,7 +601,7 @@ def records_of_ada_have_the_parts_that_their_discriminants_say():
 def strings_and_slices_of_go_are_what_the_program_prints():
     path = go_program("plain", "-N -l")
     rows, told = values_shown(path, "main.shown", "--no-sidecar")
-    expect(calls_of_go(rows) == told and len(told) == 3, rows, told)
+    expect(calls_of_go(rows) == told and len(told) == 3 and len(rows) < 6, rows, told)
     is_key(path, "main.shown", ("s", ), told, 's == "he"', 1)
 
 
@@ -647,7 +649,7 @@ def a_stack_of_go_that_grows_leaves_the_arguments():
     path = go_program("optimised", "")
     events, out = seen(path, "main.(*Counter).grow", ("by", "deep"))
     told = said(out, "grow")
-    expect(calls_of_go(events) == told and len(told) == 31, events, told)
+    expect(calls_of_go(events) == told and len(told) == 31 and len(events) < 62, events, told)
     r = cairn("sites", "--no-sidecar", path, "main.(*Counter).grow")
     expect("inside a loop of the function" in r.out, r)
 

@@ -294,17 +294,23 @@ static struct walk_known *with_made(bool is_writable)
 	return k;
 }
 
-/* Whether a sample of then may have its frame in the memory, by the rows of @generation. */
-static bool is_sound_at(uint64_t time_ns, uint32_t generation)
+/* Whether a sample of then may have all these frames, by the rows of @generation. */
+static bool is_sound(const uint64_t *frames, uint16_t n, uint64_t time_ns, uint32_t generation)
 {
-	const uint64_t frames[] = {WALK_RAW | (MADE_AT + 0x10), WALK_RAW | 0x10};
 	const struct walk_taken taken = {.pid = getpid(),
 					 .time_ns = time_ns,
 					 .generation = generation,
-					 .n = 2,
+					 .n = n,
 					 .frames = frames};
 
-	return watched_sound(&sampled, &taken) == 2;
+	return watched_sound(&sampled, &taken) == n;
+}
+
+static bool is_sound_at(uint64_t time_ns, uint32_t generation)
+{
+	const uint64_t frames[] = {WALK_RAW | (MADE_AT + 0x10), WALK_RAW | 0x10};
+
+	return is_sound(frames, 2, time_ns, generation);
 }
 
 static void code_that_cannot_be_written_was_what_it_was_until_it_is_mapped_anew(void **state)
@@ -373,18 +379,6 @@ static void what_changed_its_description_is_remembered_for_some_rounds(void **st
 	assert_int_equal(sampled.undated.n, 0);
 }
 
-/* A frame of this program's own code, with the rows that walks had at @generation. */
-static bool is_sound_frame(uint64_t frame, uint64_t time_ns, uint32_t generation)
-{
-	const struct walk_taken taken = {.pid = getpid(),
-					 .time_ns = time_ns,
-					 .generation = generation,
-					 .n = 1,
-					 .frames = &frame};
-
-	return watched_sound(&sampled, &taken) == 1;
-}
-
 static void a_report_of_what_was_read_meanwhile_replaces_nothing(void **state)
 {
 	struct cairn_err err = {0};
@@ -399,14 +393,14 @@ static void a_report_of_what_was_read_meanwhile_replaces_nothing(void **state)
 	struct code_mapping m = *code_maps_find(&maps, (uintptr_t)begin);
 	assert_int_equal(watched_mapped(&sampled, getpid(), 100, &m, &err), 0);
 	assert_int_equal(watched_frame(&sampled, getpid(), (uintptr_t)begin), frame);
-	assert_true(is_sound_frame(frame, 200, 7));
+	assert_true(is_sound(&frame, 1, 200, 7));
 
 	/* The same file, and other bytes of it. */
 	m.off += 0x1000;
 	assert_int_equal(watched_mapped(&sampled, getpid(), 300, &m, &err), 0);
-	assert_true(is_sound_frame(frame, 299, 7));
-	assert_false(is_sound_frame(frame, 300, 7));
-	assert_true(is_sound_frame(frame, 300, 8));
+	assert_true(is_sound(&frame, 1, 299, 7));
+	assert_false(is_sound(&frame, 1, 300, 7));
+	assert_true(is_sound(&frame, 1, 300, 8));
 	code_maps_fini(&maps);
 }
 

@@ -94,9 +94,9 @@ static struct walk_known *add(struct watched *p, int pid)
 	return NULL;
 }
 
-/* @time_ns: as files_number(). */
-static int find_file(struct watched *p, const struct walk_known *k, uint64_t time_ns,
-		     const struct code_mapping *m, struct walk_mapping *ret, struct cairn_err *err)
+/* *@ret: @m as it is kept. @time_ns: as files_number(). 0 or -ENOMEM. */
+static int describe(struct watched *p, const struct walk_known *k, uint64_t time_ns,
+		    const struct code_mapping *m, struct walk_mapping *ret, struct cairn_err *err)
 {
 	*ret = (struct walk_mapping){
 		.lo = m->lo,
@@ -191,7 +191,7 @@ static int read_mappings(struct watched *p, struct walk_known *k, struct cairn_e
 		}
 		if (!m->is_executable)
 			continue;
-		rc = find_file(p, k, 0, m, &new, err);
+		rc = describe(p, k, 0, m, &new, err);
 		rc = rc ? rc : map_one(p, k, m, new, err);
 	}
 	code_maps_fini(&maps);
@@ -291,7 +291,7 @@ int watched_mapped(struct watched *p, int pid, uint64_t time_ns, const struct co
 
 	if (!k)
 		return p->all ? err_nomem(err, "processes") : 0;
-	rc = find_file(p, k, time_ns, m, &new, err);
+	rc = describe(p, k, time_ns, m, &new, err);
 	rc = rc ? rc : past_note_replaced(p, k, time_ns, m, new.at);
 	rc = rc ? rc : dated_note(p, k, time_ns, m);
 	if (rc == 0 && k->mappings.n >= MANY_MAPPINGS)
